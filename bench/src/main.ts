@@ -1,0 +1,100 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { batchRows } from "./rows/batch.ts";
+import { callRow } from "./rows/calls.ts";
+import { idleRow } from "./rows/idle.ts";
+import { parkMany, wakeMany } from "./rows/parking.ts";
+import { streamRows } from "./rows/streams.ts";
+import { wakeRows } from "./rows/wake.ts";
+import { heapEnv } from "./heap.ts";
+import { startStack } from "./stack.ts";
+import type { Backend } from "@airlock/shared/queue";
+import { isMet, ratio, renderTable, type Row } from "./table.ts";
+
+const HELP = `npm run bench -- [options]
+
+  --backend redis|postgres|both   what carries queue and bus (both)
+  --tasks N                       tasks in a batch (10000)
+  --rounds N                      single submissions on an idle system (200)
+  --repeats N                     batches (3); the median counts
+  --parked N                      tasks parked at a time (10000)
+  --only run|park|stream          only these rows
+  --json FILE                     also write the figures there
+
+Needs redis-server on the PATH for the redis rows. Every figure stands beside its bare limit from the same run: compare
+the ratios, the machine's own speed varies.
+`;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      backend: { type: "string", default: "both" },
+      tasks: { type: "string", default: "10000" },
+      rounds: { type: "string", default: "200" },
+      repeats: { type: "string", default: "3" },
+      parked: { type: "string", default: "10000" },
+      only: { type: "string" },
+      json: { type: "string" },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help) return void process.stdout.write(HELP);
+  const kinds = (["redis", "postgres"] as const).filter((kind) => ["both", kind].includes(values.backend));
+  if (kinds.length === 0) throw new Error(`--backend is redis, postgres or both, not "${values.backend}"`);
+  const rows: Row[] = [];
+  for (const kind of kinds) {
+    const wanted = (rows: string): boolean => values.only === undefined || values.only === rows;
+    if (wanted("run")) rows.push(...(await runRows(kind, values)));
+    if (wanted("park")) rows.push(...(await parkRows(kind, Number(values.parked), Number(values.rounds))));
+    if (wanted("stream")) rows.push(...(await followRows(kind)));
+  }
+  console.log(renderTable(rows));
+  if (values.json !== undefined) {
+    const figures = rows.map((row) => ({ ...row, ratio: ratio(row), met: isMet(row) }));
+    await writeFile(
+      values.json,
+      `${JSON.stringify({ at: new Date().toISOString(), node: process.version, figures }, null, 2)}\n`,
+    );
+  }
+}
+
+async function runRows(
+  kind: Backend["kind"],
+  values: { rounds: string; tasks: string; repeats: string },
+): Promise<Row[]> {
+  const stack = await startStack(kind);
+  try {
+    const idle = await idleRow(stack, Number(values.rounds));
+    const call = await callRow(stack, 100, 7);
+    return [idle, ...(await batchRows(stack, Number(values.tasks), Number(values.repeats))), call];
+  } finally {
+    await stack.stop();
+  }
+}
+
+/** On a stack of its own: what parked tasks weigh is seen best where there is nothing else. */
+async function parkRows(kind: Backend["kind"], parked: number, rounds: number): Promise<Row[]> {
+  const heapDir = await mkdtemp(path.join(tmpdir(), "airlock-heap-"));
+  const stack = await startStack(kind, heapEnv(heapDir));
+  try {
+    const batch = await parkMany(stack, parked, heapDir);
+    const wakes = await wakeRows(stack, rounds, parked);
+    return [...batch.rows, ...wakes, await wakeMany(stack, batch.id, parked)];
+  } finally {
+    await stack.stop();
+    await rm(heapDir, { recursive: true, force: true });
+  }
+}
+
+async function followRows(kind: Backend["kind"]): Promise<Row[]> {
+  const stack = await startStack(kind);
+  try {
+    return await streamRows(stack);
+  } finally {
+    await stack.stop();
+  }
+}
+
+await main();

@@ -1,0 +1,710 @@
+// Made by clients/sdk/generate/main.ts; do not edit.
+import type { Operation } from "./operation.ts";
+
+export interface ApprovalFilter {
+  readonly batch?: string | null | undefined;
+  readonly inputHash?: string | null | undefined;
+  readonly toolPath?: string | null | undefined;
+}
+
+export type ApprovalKind = "BUDGET" | "EGRESS" | "QUESTION" | "TOOL_CALL" | "UNKNOWN_OUTCOME";
+
+export type ApprovalStatus = "APPROVED" | "CANCELLED" | "DENIED" | "EXPIRED" | "PENDING";
+
+export type ArtifactDirection = "INPUT" | "OUTPUT";
+
+export interface DecideApprovalInput {
+  readonly decision: Decision;
+  /** Runs the call with this input in place of the asked one. Checked against the tool's schema. */
+  readonly editedInput?: unknown;
+  readonly id: string;
+  /** The hash of the input that the approver saw. A mismatch is refused as CONFLICT. */
+  readonly inputHash: string;
+  readonly reason?: string | null | undefined;
+  /** Adds a policy so that the same tool with the same input is not asked about again in this scope (PROJECT needs the scope admin). */
+  readonly remember?: RememberScope | null | undefined;
+  /** With `remember`: whatever the input. */
+  readonly rememberAnyInput?: boolean | null | undefined;
+}
+
+export type Decision = "APPROVE" | "DENY";
+
+export interface FileInput {
+  readonly base64?: string | null | undefined;
+  readonly content?: string | null | undefined;
+  readonly path: string;
+}
+
+export type Language = "BASH" | "BUN" | "JAVASCRIPT" | "PYTHON" | "TYPESCRIPT";
+
+export type PolicyMode = "AUTO" | "DENY" | "REQUIRED";
+
+export type RememberScope = "PROJECT" | "SESSION" | "TASK";
+
+export interface SubmitBatchInput {
+  readonly idempotencyKey?: string | null | undefined;
+  readonly label?: string | null | undefined;
+  readonly tasks: readonly SubmitTaskInput[];
+}
+
+export interface SubmitTaskInput {
+  readonly code: string;
+  /** npm package name -> range, for JavaScript and TypeScript outside the isolate. */
+  readonly dependencies?: unknown;
+  /** Name of an environment. The default one is `isolate`. */
+  readonly environment?: string | null | undefined;
+  readonly files?: readonly FileInput[] | null | undefined;
+  /** The same key and payload in the same project always answer with the same task; another payload is a CONFLICT. */
+  readonly idempotencyKey?: string | null | undefined;
+  /** Visible to the code as the constant `input`. */
+  readonly input?: unknown;
+  /** A flat object of scalars. */
+  readonly labels?: unknown;
+  readonly language?: Language | null | undefined;
+  /** Beyond it the task parks and asks (BUDGET). */
+  readonly maxToolCalls?: number | null | undefined;
+  /** 0 (default) to 999; higher is sooner. */
+  readonly priority?: number | null | undefined;
+  /** Not started by then: TIMED_OUT. */
+  readonly queueTtlMs?: number | null | undefined;
+  /** In the future: QUEUED until then. */
+  readonly runAt?: string | null | undefined;
+  readonly session?: string | null | undefined;
+  /** Active time only: time spent parked does not count. */
+  readonly timeoutMs?: number | null | undefined;
+}
+
+export interface TaskFilter {
+  readonly batch?: string | null | undefined;
+  readonly createdAfter?: string | null | undefined;
+  readonly createdBefore?: string | null | undefined;
+  readonly environment?: string | null | undefined;
+  readonly label?: unknown;
+  readonly search?: string | null | undefined;
+  readonly session?: string | null | undefined;
+  readonly status?: readonly TaskStatus[] | null | undefined;
+}
+
+export type TaskStatus = "CANCELLED" | "FAILED" | "PARKED" | "QUEUED" | "RUNNING" | "SUCCEEDED" | "TIMED_OUT";
+
+export type ToolCallStatus = "CANCELLED" | "DENIED" | "EXPIRED" | "FAILED" | "STARTED" | "SUCCEEDED" | "UNKNOWN" | "WAITING";
+
+export type WorkerState = "DRAINING" | "LOST" | "RUNNING" | "STOPPED";
+
+export type ApprovalSummary = { readonly id: string; readonly kind: ApprovalKind; readonly status: ApprovalStatus; readonly inputHash: string; readonly requestedAt: string; readonly expiresAt: string; readonly decidedAt: string | null; readonly decidedBy: string | null; readonly reason: string | null; readonly editedInput: unknown; readonly answer: unknown };
+
+export type Approval = ApprovalSummary & { readonly task: { readonly id: string; readonly environment: string; readonly labels: unknown }; readonly toolCall: { readonly index: number; readonly path: string; readonly input: unknown } | null };
+
+export type Batch = { readonly id: string; readonly label: string | null; readonly total: number; readonly done: boolean; readonly counts: { readonly queued: number; readonly running: number; readonly parked: number; readonly succeeded: number; readonly failed: number; readonly cancelled: number; readonly timedOut: number } };
+
+export type TaskError = { readonly code: string; readonly message: string; readonly stack: string | null; readonly retryable: boolean };
+
+export type TaskSummary = { readonly id: string; readonly status: TaskStatus; readonly language: Language; readonly environment: string; readonly session: string | null; readonly labels: unknown; readonly segments: number; readonly createdAt: string; readonly startedAt: string | null; readonly finishedAt: string | null; readonly output: unknown; readonly exitCode: number | null; readonly error: TaskError | null };
+
+export type ToolCall = { readonly index: number; readonly path: string; readonly input: unknown; readonly inputHash: string; readonly status: ToolCallStatus; readonly output: unknown; readonly error: TaskError | null; readonly startedAt: string | null; readonly finishedAt: string | null };
+
+export type Artifact = { readonly id: string; readonly name: string; readonly direction: ArtifactDirection; readonly size: number; readonly contentType: string; readonly sha256: string; readonly url: string };
+
+export type IsolationReport = { readonly provider: string; readonly level: string; readonly enforced: unknown };
+
+export type Task = TaskSummary & { readonly code: string; readonly input: unknown; readonly batch: { readonly id: string } | null; readonly retryOf: { readonly id: string } | null; readonly forkOf: { readonly id: string } | null; readonly toolCalls: readonly (ToolCall)[]; readonly approvals: readonly (ApprovalSummary)[]; readonly artifacts: readonly (Artifact)[]; readonly isolation: IsolationReport | null };
+
+export type TaskEvent = { readonly taskId: string; readonly seq: number; readonly at: string; readonly type: string; readonly data: unknown };
+
+export type Tool = { readonly path: string; readonly description: string; readonly mode: PolicyMode; readonly source: string; readonly inputSchema: unknown; readonly outputSchema: unknown };
+
+export type Worker = { readonly id: string; readonly host: string; readonly version: string; readonly state: WorkerState; readonly capacity: number; readonly running: number; readonly providers: readonly (string)[]; readonly lastSeenAt: string };
+
+export const ListApprovals: Operation<{ readonly approvals: { readonly edges: readonly ({ readonly node: Approval })[]; readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null } } }, { readonly status?: ApprovalStatus | null | undefined; readonly first?: number | null | undefined; readonly after?: string | null | undefined }> = {
+  text: `
+query ListApprovals($status: ApprovalStatus, $first: Int, $after: String) {
+  approvals(status: $status, first: $first, after: $after) {
+    edges {
+      node {
+        ...Approval
+      }
+    }
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+  }
+}
+
+fragment Approval on Approval {
+  ...ApprovalSummary
+  task {
+    id
+    environment
+    labels
+  }
+  toolCall {
+    index
+    path
+    input
+  }
+}
+
+fragment ApprovalSummary on Approval {
+  id
+  kind
+  status
+  inputHash
+  requestedAt
+  expiresAt
+  decidedAt
+  decidedBy
+  reason
+  editedInput
+  answer
+}
+`,
+};
+
+export const ListTaskApprovals: Operation<{ readonly task: { readonly approvals: readonly (Approval)[] } | null }, { readonly id: string }> = {
+  text: `
+query ListTaskApprovals($id: ID!) {
+  task(id: $id) {
+    approvals {
+      ...Approval
+    }
+  }
+}
+
+fragment Approval on Approval {
+  ...ApprovalSummary
+  task {
+    id
+    environment
+    labels
+  }
+  toolCall {
+    index
+    path
+    input
+  }
+}
+
+fragment ApprovalSummary on Approval {
+  id
+  kind
+  status
+  inputHash
+  requestedAt
+  expiresAt
+  decidedAt
+  decidedBy
+  reason
+  editedInput
+  answer
+}
+`,
+};
+
+export const DecideApproval: Operation<{ readonly decideApproval: Approval }, { readonly input: DecideApprovalInput }> = {
+  text: `
+mutation DecideApproval($input: DecideApprovalInput!) {
+  decideApproval(input: $input) {
+    ...Approval
+  }
+}
+
+fragment Approval on Approval {
+  ...ApprovalSummary
+  task {
+    id
+    environment
+    labels
+  }
+  toolCall {
+    index
+    path
+    input
+  }
+}
+
+fragment ApprovalSummary on Approval {
+  id
+  kind
+  status
+  inputHash
+  requestedAt
+  expiresAt
+  decidedAt
+  decidedBy
+  reason
+  editedInput
+  answer
+}
+`,
+};
+
+export const AnswerQuestion: Operation<{ readonly answerQuestion: Approval }, { readonly id: string; readonly answer: unknown }> = {
+  text: `
+mutation AnswerQuestion($id: ID!, $answer: JSON!) {
+  answerQuestion(approvalId: $id, answer: $answer) {
+    ...Approval
+  }
+}
+
+fragment Approval on Approval {
+  ...ApprovalSummary
+  task {
+    id
+    environment
+    labels
+  }
+  toolCall {
+    index
+    path
+    input
+  }
+}
+
+fragment ApprovalSummary on Approval {
+  id
+  kind
+  status
+  inputHash
+  requestedAt
+  expiresAt
+  decidedAt
+  decidedBy
+  reason
+  editedInput
+  answer
+}
+`,
+};
+
+export const FollowApprovals: Operation<{ readonly approvalUpdates: Approval }, Record<string, never>> = {
+  text: `
+subscription FollowApprovals {
+  approvalUpdates {
+    ...Approval
+  }
+}
+
+fragment Approval on Approval {
+  ...ApprovalSummary
+  task {
+    id
+    environment
+    labels
+  }
+  toolCall {
+    index
+    path
+    input
+  }
+}
+
+fragment ApprovalSummary on Approval {
+  id
+  kind
+  status
+  inputHash
+  requestedAt
+  expiresAt
+  decidedAt
+  decidedBy
+  reason
+  editedInput
+  answer
+}
+`,
+};
+
+export const GetBatch: Operation<{ readonly batch: Batch | null }, { readonly id: string }> = {
+  text: `
+query GetBatch($id: ID!) {
+  batch(id: $id) {
+    ...Batch
+  }
+}
+
+fragment Batch on Batch {
+  id
+  label
+  total
+  done
+  counts {
+    queued
+    running
+    parked
+    succeeded
+    failed
+    cancelled
+    timedOut
+  }
+}
+`,
+};
+
+export const ListBatchTasks: Operation<{ readonly batch: { readonly tasks: { readonly edges: readonly ({ readonly node: TaskSummary })[]; readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null } } } | null }, { readonly id: string; readonly first?: number | null | undefined; readonly after?: string | null | undefined }> = {
+  text: `
+query ListBatchTasks($id: ID!, $first: Int, $after: String) {
+  batch(id: $id) {
+    tasks(first: $first, after: $after) {
+      edges {
+        node {
+          ...TaskSummary
+        }
+      }
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+    }
+  }
+}
+
+fragment TaskSummary on Task {
+  id
+  status
+  language
+  environment
+  session
+  labels
+  segments
+  createdAt
+  startedAt
+  finishedAt
+  output
+  exitCode
+  error {
+    ...TaskError
+  }
+}
+
+fragment TaskError on TaskError {
+  code
+  message
+  stack
+  retryable
+}
+`,
+};
+
+export const SubmitBatch: Operation<{ readonly submitBatch: { readonly id: string } }, { readonly input: SubmitBatchInput }> = {
+  text: `
+mutation SubmitBatch($input: SubmitBatchInput!) {
+  submitBatch(input: $input) {
+    id
+  }
+}
+`,
+};
+
+export const CancelBatch: Operation<{ readonly cancelBatch: { readonly id: string } }, { readonly id: string }> = {
+  text: `
+mutation CancelBatch($id: ID!) {
+  cancelBatch(id: $id) {
+    id
+  }
+}
+`,
+};
+
+export const FollowBatch: Operation<{ readonly batchProgress: Batch }, { readonly id: string }> = {
+  text: `
+subscription FollowBatch($id: ID!) {
+  batchProgress(batchId: $id) {
+    ...Batch
+  }
+}
+
+fragment Batch on Batch {
+  id
+  label
+  total
+  done
+  counts {
+    queued
+    running
+    parked
+    succeeded
+    failed
+    cancelled
+    timedOut
+  }
+}
+`,
+};
+
+export const GetTask: Operation<{ readonly task: Task | null }, { readonly id: string }> = {
+  text: `
+query GetTask($id: ID!) {
+  task(id: $id) {
+    ...Task
+  }
+}
+
+fragment Task on Task {
+  ...TaskSummary
+  code
+  input
+  batch {
+    id
+  }
+  retryOf {
+    id
+  }
+  forkOf {
+    id
+  }
+  toolCalls {
+    ...ToolCall
+  }
+  approvals {
+    ...ApprovalSummary
+  }
+  artifacts {
+    ...Artifact
+  }
+  isolation {
+    ...IsolationReport
+  }
+}
+
+fragment TaskSummary on Task {
+  id
+  status
+  language
+  environment
+  session
+  labels
+  segments
+  createdAt
+  startedAt
+  finishedAt
+  output
+  exitCode
+  error {
+    ...TaskError
+  }
+}
+
+fragment TaskError on TaskError {
+  code
+  message
+  stack
+  retryable
+}
+
+fragment ToolCall on ToolCall {
+  index
+  path
+  input
+  inputHash
+  status
+  output
+  error {
+    ...TaskError
+  }
+  startedAt
+  finishedAt
+}
+
+fragment ApprovalSummary on Approval {
+  id
+  kind
+  status
+  inputHash
+  requestedAt
+  expiresAt
+  decidedAt
+  decidedBy
+  reason
+  editedInput
+  answer
+}
+
+fragment Artifact on Artifact {
+  id
+  name
+  direction
+  size
+  contentType
+  sha256
+  url
+}
+
+fragment IsolationReport on IsolationReport {
+  provider
+  level
+  enforced
+}
+`,
+};
+
+export const ListTasks: Operation<{ readonly tasks: { readonly edges: readonly ({ readonly node: TaskSummary })[]; readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null } } }, { readonly filter?: TaskFilter | null | undefined; readonly first?: number | null | undefined; readonly after?: string | null | undefined }> = {
+  text: `
+query ListTasks($filter: TaskFilter, $first: Int, $after: String) {
+  tasks(filter: $filter, first: $first, after: $after) {
+    edges {
+      node {
+        ...TaskSummary
+      }
+    }
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+  }
+}
+
+fragment TaskSummary on Task {
+  id
+  status
+  language
+  environment
+  session
+  labels
+  segments
+  createdAt
+  startedAt
+  finishedAt
+  output
+  exitCode
+  error {
+    ...TaskError
+  }
+}
+
+fragment TaskError on TaskError {
+  code
+  message
+  stack
+  retryable
+}
+`,
+};
+
+export const PageTaskEvents: Operation<{ readonly task: { readonly status: TaskStatus; readonly events: readonly (TaskEvent)[] } | null }, { readonly id: string; readonly after: number; readonly first: number }> = {
+  text: `
+query PageTaskEvents($id: ID!, $after: Int!, $first: Int!) {
+  task(id: $id) {
+    status
+    events(after: $after, first: $first) {
+      ...TaskEvent
+    }
+  }
+}
+
+fragment TaskEvent on TaskEvent {
+  taskId
+  seq
+  at
+  type
+  data
+}
+`,
+};
+
+export const SubmitTask: Operation<{ readonly submitTask: { readonly id: string } }, { readonly input: SubmitTaskInput }> = {
+  text: `
+mutation SubmitTask($input: SubmitTaskInput!) {
+  submitTask(input: $input) {
+    id
+  }
+}
+`,
+};
+
+export const CancelTask: Operation<{ readonly cancelTask: { readonly id: string; readonly status: TaskStatus } }, { readonly id: string }> = {
+  text: `
+mutation CancelTask($id: ID!) {
+  cancelTask(id: $id) {
+    id
+    status
+  }
+}
+`,
+};
+
+export const RetryTask: Operation<{ readonly retryTask: { readonly id: string } }, { readonly id: string }> = {
+  text: `
+mutation RetryTask($id: ID!) {
+  retryTask(id: $id) {
+    id
+  }
+}
+`,
+};
+
+export const FollowTaskEvents: Operation<{ readonly taskEvents: TaskEvent }, { readonly id: string; readonly after: number }> = {
+  text: `
+subscription FollowTaskEvents($id: ID!, $after: Int!) {
+  taskEvents(taskId: $id, after: $after) {
+    ...TaskEvent
+  }
+}
+
+fragment TaskEvent on TaskEvent {
+  taskId
+  seq
+  at
+  type
+  data
+}
+`,
+};
+
+export const ListTools: Operation<{ readonly tools: readonly (Tool)[] }, { readonly search?: string | null | undefined }> = {
+  text: `
+query ListTools($search: String) {
+  tools(search: $search) {
+    ...Tool
+  }
+}
+
+fragment Tool on Tool {
+  path
+  description
+  mode
+  source
+  inputSchema
+  outputSchema
+}
+`,
+};
+
+export const GetToolTypes: Operation<{ readonly toolTypes: string }, { readonly search?: string | null | undefined }> = {
+  text: `
+query GetToolTypes($search: String) {
+  toolTypes(search: $search)
+}
+`,
+};
+
+export const CallTool: Operation<{ readonly callTool: { readonly id: string } }, { readonly path: string; readonly input: unknown }> = {
+  text: `
+mutation CallTool($path: String!, $input: JSON!) {
+  callTool(path: $path, input: $input) {
+    id
+  }
+}
+`,
+};
+
+export const ListWorkers: Operation<{ readonly workers: readonly (Worker)[] }, Record<string, never>> = {
+  text: `
+query ListWorkers {
+  workers {
+    ...Worker
+  }
+}
+
+fragment Worker on Worker {
+  id
+  host
+  version
+  state
+  capacity
+  running
+  providers
+  lastSeenAt
+}
+`,
+};

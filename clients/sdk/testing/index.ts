@@ -1,0 +1,1 @@
+export { type ClientRig, startClientRig, type Tenant } from "./rig.ts";

@@ -1,0 +1,36 @@
+import { commonEnv, count, type EnvSource, type LogLevel, parseEnvWith, port } from "@airlock/shared/runtime";
+import { z } from "zod";
+
+const schema = z.object({
+  ...commonEnv,
+  AIRLOCK_HOST: z.string().default("127.0.0.1"),
+  AIRLOCK_PORT: port.default(4001),
+  // Shorter ones can be guessed; the generated one has 43 characters.
+  AIRLOCK_ADMIN_KEY: z.string().min(8).nullable().default(null),
+  AIRLOCK_STREAMS_PER_KEY: count.default(1_000),
+});
+
+export interface GatewayEnv {
+  readonly databaseUrl: string;
+  readonly redisUrl: string | null;
+  readonly host: string;
+  readonly port: number;
+  /** Null: no admin key is ensured. */
+  readonly adminKey: string | null;
+  /** How many subscriptions a key may have open on this gateway. */
+  readonly streamsPerKey: number;
+  readonly logLevel: LogLevel;
+}
+
+export function parseEnv(source: EnvSource): GatewayEnv {
+  const env = parseEnvWith(schema, source);
+  return {
+    databaseUrl: env.DATABASE_URL,
+    redisUrl: env.REDIS_URL,
+    host: env.AIRLOCK_HOST,
+    port: env.AIRLOCK_PORT,
+    adminKey: env.AIRLOCK_ADMIN_KEY,
+    streamsPerKey: env.AIRLOCK_STREAMS_PER_KEY,
+    logLevel: env.AIRLOCK_LOG,
+  };
+}

@@ -1,0 +1,4 @@
+import "./approval.ts";
+import "./connection.ts";
+import "./queries.ts";
+import "./mutations.ts";

@@ -1,0 +1,4 @@
+import "./batch.ts";
+import "./queries.ts";
+import "./mutations.ts";
+import "./subscriptions.ts";

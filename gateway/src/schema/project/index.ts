@@ -1,0 +1,34 @@
+import type { ProjectRow } from "@airlock/shared/db";
+import { createProject } from "../../use-cases/keys.ts";
+import { setProjectRetention } from "../../use-cases/retention.ts";
+import { builder } from "../builder.ts";
+
+const ProjectType = builder.objectRef<ProjectRow>("Project").implement({
+  fields: (t) => ({
+    id: t.exposeID("id"),
+    name: t.exposeString("name"),
+    retentionDays: t.exposeInt("retention_days", {
+      nullable: true,
+      description: "Ended tasks are deleted when they are this old; null: never.",
+    }),
+  }),
+});
+
+builder.mutationFields((t) => ({
+  createProject: t.field({
+    type: ProjectType,
+    scope: "admin",
+    args: {
+      name: t.arg.string({ required: true }),
+      selfApproval: t.arg.boolean({ description: "A key may decide on tasks that it submitted itself (false)." }),
+    },
+    resolve: (_, args, { app, caller }) => createProject(app, caller, args),
+  }),
+  setRetention: t.field({
+    type: ProjectType,
+    scope: "admin",
+    description: "For the caller's project: ended tasks are deleted when they are this many days old; null: never.",
+    args: { days: t.arg.int() },
+    resolve: (_, { days }, { app, caller }) => setProjectRetention(app, caller, days ?? null),
+  }),
+}));

@@ -1,0 +1,2 @@
+import "./json.ts";
+import "./date-time.ts";

@@ -1,0 +1,4 @@
+import "./task.ts";
+import "./connection.ts";
+import "./queries.ts";
+import "./mutations.ts";

@@ -1,0 +1,45 @@
+import { builder } from "../builder.ts";
+import { LanguageType, TaskStatusType } from "./enums.ts";
+
+const FileInputType = builder.inputType("FileInput", {
+  fields: (t) => ({ path: t.string({ required: true }), content: t.string(), base64: t.string() }),
+});
+
+export const SubmitTaskInputType = builder.inputType("SubmitTaskInput", {
+  fields: (t) => ({
+    code: t.string({ required: true }),
+    language: t.field({ type: LanguageType, defaultValue: "TYPESCRIPT" }),
+    environment: t.string({ description: "Name of an environment. The default one is `isolate`." }),
+    input: t.field({ type: "JSON", description: "Visible to the code as the constant `input`." }),
+    files: t.field({ type: [FileInputType] }),
+    dependencies: t.field({
+      type: "JSON",
+      description: "npm package name -> range, for JavaScript and TypeScript outside the isolate.",
+    }),
+    session: t.string(),
+    timeoutMs: t.int({ description: "Active time only: time spent parked does not count." }),
+    queueTtlMs: t.int({ description: "Not started by then: TIMED_OUT." }),
+    priority: t.int({ description: "0 (default) to 999; higher is sooner." }),
+    runAt: t.field({ type: "DateTime", description: "In the future: QUEUED until then." }),
+    idempotencyKey: t.string({
+      description:
+        "The same key and payload in the same project always answer with the same task; another payload is a CONFLICT.",
+    }),
+    labels: t.field({ type: "JSON", description: "A flat object of scalars." }),
+    maxToolCalls: t.int({ description: "Beyond it the task parks and asks (BUDGET)." }),
+  }),
+});
+
+export const TaskFilterType = builder.inputType("TaskFilter", {
+  description: "label: all given pairs match. search: code, labels, error message.",
+  fields: (t) => ({
+    status: t.field({ type: [TaskStatusType] }),
+    environment: t.string(),
+    session: t.string(),
+    batch: t.id(),
+    label: t.field({ type: "JSON" }),
+    createdAfter: t.field({ type: "DateTime" }),
+    createdBefore: t.field({ type: "DateTime" }),
+    search: t.string(),
+  }),
+});

@@ -1,0 +1,41 @@
+import { isId } from "@airlock/shared/contracts";
+import { findTask } from "@airlock/shared/db";
+import { followTasks, listProjectTasks } from "../../use-cases/list-tasks.ts";
+import { builder } from "../builder.ts";
+import { fromCursor, listCost, pageSize, TASK_PAGE } from "../../pagination.ts";
+import { TaskFilterType } from "./inputs.ts";
+import { TaskConnectionType, TaskType } from "./refs.ts";
+
+builder.queryFields((t) => ({
+  task: t.field({
+    type: TaskType,
+    nullable: true,
+    scope: "read",
+    args: { id: t.arg.id({ required: true }) },
+    resolve: (_, { id }, { app, caller }) => (isId(id) ? findTask(app.db, caller.projectId, id) : null),
+  }),
+  tasks: t.field({
+    type: TaskConnectionType,
+    scope: "read",
+    description: "The newest first.",
+    args: { filter: t.arg({ type: TaskFilterType }), first: t.arg.int(), after: t.arg.string() },
+    complexity: listCost(TASK_PAGE),
+    resolve: (_, { filter, first, after }, { app, caller }) =>
+      listProjectTasks(app, caller, filter ?? {}, {
+        size: pageSize(first, TASK_PAGE),
+        after: fromCursor("task", after),
+      }),
+  }),
+}));
+
+builder.subscriptionFields((t) => ({
+  taskUpdates: t.field({
+    type: TaskType,
+    scope: "read",
+    description:
+      "For lists: each task that matches the filter when it is submitted and when its state changes (at most a few times a second), and once more when it ceases to match.",
+    args: { filter: t.arg({ type: TaskFilterType }) },
+    subscribe: (_, { filter }, { app, caller }) => followTasks(app, caller, filter ?? {}),
+    resolve: (task) => task,
+  }),
+}));

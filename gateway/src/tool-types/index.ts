@@ -1,0 +1,1 @@
+export { renderToolTypes, type ToolSignature } from "./render-tool-types.ts";

@@ -1,0 +1,20 @@
+import { type Caller, isPublished, type TaskRow } from "@airlock/shared/db";
+import { ApiError, toolPathFault } from "@airlock/shared/domain";
+import type { App } from "../context.ts";
+import { submitTask } from "./submit-task.ts";
+
+/** One tool call as a task: what the tool answers is the task's output. */
+export async function callTool(app: App, caller: Caller, given: { path: string; input?: unknown }): Promise<TaskRow> {
+  const { path, input } = given;
+  const fault = toolPathFault(path);
+  if (fault !== null) throw new ApiError("BAD_INPUT", `path: ${fault}`);
+  if (!(await isPublished(app.db, path))) {
+    throw new ApiError("BAD_INPUT", `path: there is no tool ${JSON.stringify(path)}; the query \`tools\` lists them`);
+  }
+  const members = path.split(".").map((segment) => `[${JSON.stringify(segment)}]`);
+  return submitTask(app, caller, {
+    code: `return await tools${members.join("")}(input)`,
+    language: "JAVASCRIPT",
+    input,
+  });
+}

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import type { Submission } from "./validate-submission.ts";
+
+/** SHA-256 of what was asked for, whatever the order of keys and whether defaults were spelled out. */
+export function taskFingerprint(submission: Submission): Buffer {
+  return createHash("sha256").update(canonicalSubmission(submission)).digest();
+}
+
+export function batchFingerprint(label: string | null, submissions: readonly Submission[]): Buffer {
+  const hash = createHash("sha256").update(JSON.stringify(label));
+  for (const submission of submissions) hash.update("\n").update(canonicalSubmission(submission));
+  return hash.digest();
+}
+
+function canonicalSubmission(submission: Submission): string {
+  const { code, language, environment, session, timeoutMs, queueTtlMs, priority, runAt, labels, maxToolCalls } =
+    submission;
+  const input = submission.input === null ? null : canonicalJson(JSON.parse(submission.input));
+  const parts = [
+    code,
+    language,
+    environment,
+    session,
+    timeoutMs,
+    queueTtlMs,
+    priority,
+    runAt,
+    labels,
+    maxToolCalls,
+    input,
+  ];
+  return JSON.stringify(parts);
+}
+
+/** Keys sorted at every level. The depth is bounded by the JSON scalar. */
+function canonicalJson(value: unknown): string {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const members = Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
+  return `{${members.join(",")}}`;
+}

@@ -1,0 +1,42 @@
+import { isId } from "@airlock/shared/contracts";
+import { type Caller, findTask, labelsOf, type NewTask, type TaskRow } from "@airlock/shared/db";
+import { ApiError, hasEnded } from "@airlock/shared/domain";
+import type { App } from "../context.ts";
+import { freshRow, newTasks } from "./new-task.ts";
+import { notFound } from "./not-found.ts";
+import type { Submission } from "./validate-submission.ts";
+
+/** The same submission again, now, on its own: neither the batch nor the idempotency key of the old task. */
+export async function retryTask(app: App, caller: Caller, id: string): Promise<TaskRow> {
+  const old = isId(id) ? await findTask(app.db, caller.projectId, id) : null;
+  if (old === null) throw notFound("task");
+  if (!hasEnded(old.status)) {
+    throw new ApiError(
+      "CONFLICT",
+      `the task is ${old.status}; only an ended task can be retried: wait for it or cancel it`,
+    );
+  }
+  const labels = await labelsOf(app.db, [old.id]);
+  const [task] = newTasks(caller, [submissionOf(old, labels.get(old.id) ?? [])], { retryOf: old.id }) as [NewTask];
+  const createdAt = await app.admission.one(task);
+  if (createdAt === null) throw new Error("a task without an idempotency key was not inserted");
+  app.metrics.submitted("retry", 1);
+  return freshRow(task, createdAt);
+}
+
+function submissionOf(task: TaskRow, labels: [string, string][]): Submission {
+  return {
+    code: task.code,
+    language: task.language,
+    environment: task.environment,
+    provider: task.provider,
+    input: task.input,
+    session: task.session,
+    timeoutMs: task.timeout_ms,
+    queueTtlMs: task.queue_ttl_ms,
+    priority: task.priority,
+    runAt: null,
+    labels,
+    maxToolCalls: task.max_tool_calls,
+  };
+}

@@ -1,0 +1,36 @@
+import { findTaskByIdempotencyKey, type Caller, type NewTask, type TaskRow } from "@airlock/shared/db";
+import { ApiError } from "@airlock/shared/domain";
+import type { App } from "../context.ts";
+import { Faults } from "./faults.ts";
+import { taskFingerprint } from "./fingerprint.ts";
+import { freshRow, newTasks } from "./new-task.ts";
+import { checkName, type SubmissionInput, validateSubmission } from "./validate-submission.ts";
+
+export async function submitTask(app: App, caller: Caller, given: SubmissionInput): Promise<TaskRow> {
+  const faults = new Faults();
+  const submission = validateSubmission(given, "", faults);
+  const idempotencyKey = given.idempotencyKey ?? null;
+  checkName(idempotencyKey, "idempotencyKey", faults);
+  faults.throwIfAny();
+  const fingerprint = idempotencyKey === null ? null : taskFingerprint(submission);
+  const [task] = newTasks(caller, [submission], { idempotencyKey, fingerprint }) as [NewTask];
+  const createdAt = await app.admission.one(task);
+  if (createdAt === null) return theSameTask(app, task);
+  app.metrics.submitted("single", 1);
+  return freshRow(task, createdAt);
+}
+
+/** The task that holds the idempotency key already. The insert waited for a racing twin, so it can be read now. */
+async function theSameTask(app: App, { projectId, idempotencyKey, fingerprint }: NewTask): Promise<TaskRow> {
+  const task = await findTaskByIdempotencyKey(app.db, projectId, idempotencyKey as string);
+  if (task === null || !task.fingerprint || !fingerprint) throw new Error("an idempotency key is taken and not there");
+  if (task.fingerprint.equals(fingerprint)) return task;
+  throw keyReused();
+}
+
+export function keyReused(): ApiError {
+  return new ApiError(
+    "CONFLICT",
+    "idempotencyKey: was used before in this project with another payload; use a new key, or send the same payload",
+  );
+}

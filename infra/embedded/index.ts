@@ -1,0 +1,1 @@
+export { type EmbeddedPostgres, type StartOptions, startEmbeddedPostgres } from "./start.ts";

@@ -1,0 +1,26 @@
+import { sql } from "kysely";
+import type { Database } from "./database.ts";
+
+export interface QueueStats {
+  /** Waiting for a worker now; tasks with a runAt in the future do not count. */
+  readonly runnable: number;
+  readonly running: number;
+  readonly parked: number;
+  readonly oldestWaitingMs: number | null;
+}
+
+/** Of one project. Each part reads an index that holds only rows in that state. */
+export async function queueStats(db: Database, projectId: string): Promise<QueueStats> {
+  const { rows } = await sql<QueueStats>`
+    select
+      (select count(*)::integer from outbox where project_id = ${projectId} and run_at is null) as runnable,
+      (select count(*)::integer from tasks
+        where project_id = ${projectId} and status = 'RUNNING' and worker_id is not null) as running,
+      (select count(*)::integer from tasks where project_id = ${projectId} and status = 'PARKED') as parked,
+      (select least(extract(epoch from now() - greatest(t.created_at, t.run_at)) * 1000, 2147483647)::integer
+        from tasks t where t.id = (
+          select task_id from outbox where project_id = ${projectId} and run_at is null order by task_id limit 1
+        )) as "oldestWaitingMs"
+  `.execute(db);
+  return rows[0] as QueueStats;
+}

@@ -1,0 +1,137 @@
+import { sql } from "kysely";
+import type { TaskJob } from "../../contracts/index.ts";
+import type { Language } from "../../domain/index.ts";
+import { type Database, PREPARED } from "../database.ts";
+import { type JournalRow, journalOf, readJournal } from "../journal.ts";
+
+/** A guest that was kept when its task parked. */
+export interface KeptGuest {
+  /** Hash of the boot image that `state` is the difference from. */
+  readonly image: Buffer;
+  readonly state: Buffer;
+  /** The guest's own number and the journal's index of each call that it waits for. */
+  readonly calls: readonly (readonly [guestId: number, index: number])[];
+  /** Characters of output that were recorded when it was kept. */
+  readonly printed: number;
+}
+
+/** A job to claim, and what its worker brings to it. */
+export interface Claim extends TaskJob {
+  /** JSON text of the isolation report of the provider that will run it. */
+  readonly isolation: string;
+  /** The build whose kept guests that provider can restore; null: none. */
+  readonly image: Buffer | null;
+}
+
+/** What a worker needs to run a task, read in the statement that claims it. */
+export interface ClaimedTask {
+  readonly id: string;
+  readonly project_id: string;
+  readonly session: string | null;
+  readonly language: Language;
+  readonly code: string;
+  readonly input: string | null;
+  readonly timeout_ms: number | null;
+  readonly seed: Buffer;
+  readonly started_at: Date;
+  /** The fence: every write of this segment carries it. */
+  readonly segments: number;
+  readonly recorded_output: number;
+  readonly event_seq: number;
+  readonly calls: number;
+  readonly active_ms: number;
+  /** The program has run before: in an earlier segment, or in the task that this one is a fork of. */
+  readonly before: boolean;
+  readonly max_tool_calls: number | null;
+  /** How many more calls the task may make before a person is asked; null: as many as it likes. */
+  readonly budget: number | null;
+  /** The changes of the project's policies that were made before the claim. */
+  readonly policies_version: number;
+  /** The outcomes that `journal` shows. */
+  readonly wakes: number;
+  /** Null where there is none, or none that the claiming provider can restore. */
+  readonly kept: KeptGuest | null;
+  /** The calls whose outcome the guest, as it was kept, has not been given; without a kept guest, all calls. */
+  readonly journal: readonly JournalRow[];
+}
+
+type ClaimedRow = Omit<ClaimedTask, "kept" | "journal"> & {
+  readonly image: Buffer | null;
+  readonly state: Buffer;
+  readonly kept_calls: string;
+  readonly printed: number;
+  readonly journal: string | null;
+};
+
+/**
+ * Claims many tasks at once. The answer has, for each asked job, its task or null: null means that the job is stale
+ * (cancelled, expired, taken over, or enqueued anew) and there is nothing to do.
+ *
+ * `wakes` is read by a subquery, so as of the statement's snapshot, as the journal is: a decision that commits while
+ * the claim waits for the row is in neither, and keeps the segment from parking.
+ *
+ * An approved call of a kept guest is journaled as started by the claim itself, which saves a commit between decision
+ * and effect; the journal that is returned shows it as it was before, approved and waiting.
+ */
+export async function claimTasks(
+  db: Database,
+  jobs: readonly Claim[],
+  workerId: string,
+): Promise<(ClaimedTask | null)[]> {
+  const { rows } = await sql<ClaimedRow>`
+    ${PREPARED} with asked as (
+      select * from unnest(
+        ${jobs.map((job) => job.taskId)}::uuid[], ${jobs.map((job) => job.job)}::integer[],
+        ${jobs.map((job) => job.isolation)}::text[], ${jobs.map((job) => job.image)}::bytea[]
+      ) as a (id, job, isolation, image)
+    ), claimed as (
+      update tasks t set
+        status = 'RUNNING', worker_id = ${workerId}, segments = segments + 1, event_seq = event_seq + 1,
+        started_at = coalesce(started_at, date_trunc('milliseconds', now())), isolation = a.isolation,
+        wake_at = null, waiting_for = null
+      from asked a
+      where t.id = a.id and t.job = a.job and t.status = 'QUEUED'
+        and (t.queue_expires_at is null or t.queue_expires_at > now() or t.segments > 0)
+      returning t.id, t.project_id, t.session, t.language, t.code, t.input, t.timeout_ms, t.seed, t.started_at,
+        t.segments, t.recorded_output, t.event_seq, t.calls, t.active_ms, t.max_tool_calls,
+        t.segments > 1 or t.forked_from is not null as before, a.image as own_image
+    ), unboxed as (
+      delete from outbox o using claimed c where o.task_id = c.id
+    ), logged as (
+      insert into events (task_id, seq, type, data)
+      select id, event_seq, case segments when 1 then 'task.started' else 'task.resumed' end,
+        '{"segment":' || segments || '}'
+      from claimed
+    ), started as (
+      update tool_calls j set status = 'STARTED', started_at = clock_timestamp()
+      from (
+        select o.task_id, o.index from claimed c cross join lateral (
+          select task_id, index, approval_id, c.own_image from tool_calls
+          where c.before and task_id = c.id and status = 'WAITING' and wake_at is null offset 0
+        ) o
+        where (select v.status || v.kind from approvals v where v.id = o.approval_id) = 'APPROVEDTOOL_CALL'
+          and (select k.image from kept_guests k where k.task_id = o.task_id) = o.own_image
+        offset 0
+      ) a
+      where j.task_id = a.task_id and j.index = a.index
+    )
+    select c.*, (select o.policies_version from projects o where o.id = c.project_id), k.image, k.state, k.calls as kept_calls, k.printed,
+      case when c.max_tool_calls is not null then greatest(c.max_tool_calls, 1) * (
+        select count(*)::integer from approvals p
+        where p.task_id = c.id and p.kind = 'BUDGET' and p.status = 'APPROVED'
+      ) + c.max_tool_calls - c.calls end as budget,
+      case when c.before then (select b.wakes from tasks b where b.id = c.id) else 0 end as wakes,
+      case when c.calls > 0 then (${journalOf(sql`c.id`, sql`coalesce(k.settled, 0)`)}) end as journal
+    from claimed c left join lateral (
+      select image, state, calls, settled, printed from kept_guests
+      where c.before and task_id = c.id and image = c.own_image offset 0
+    ) k on true
+  `.execute(db);
+  const byId = new Map(rows.map((row) => [row.id, toClaimed(row)]));
+  return jobs.map((job) => byId.get(job.taskId) ?? null);
+}
+
+function toClaimed({ image, state, kept_calls, printed, journal, ...task }: ClaimedRow): ClaimedTask {
+  const kept = image === null ? null : { image, state, printed, calls: JSON.parse(kept_calls) as KeptGuest["calls"] };
+  return { ...task, kept, journal: readJournal(journal) };
+}

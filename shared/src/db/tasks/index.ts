@@ -1,0 +1,10 @@
+export * from "./cancel.ts";
+export * from "./claim.ts";
+export * from "./fork.ts";
+export type { CallUpdate, NewApproval, NewCall } from "./journal-writes.ts";
+export * from "./read.ts";
+export * from "./recover.ts";
+export * from "./segments.ts";
+export { storable } from "./storable.ts";
+export * from "./submit.ts";
+export { type Woken, wakeDue } from "./wake.ts";

@@ -1,0 +1,126 @@
+import { type RawBuilder, sql } from "kysely";
+import type { TaskErrorCode } from "../../domain/index.ts";
+import type { Database } from "../database.ts";
+import { endOpenCalls } from "./journal-writes.ts";
+
+/** A task taken from a segment that is gone. */
+export interface RecoveredTask {
+  readonly id: string;
+  readonly status: "QUEUED" | "CANCELLED" | "FAILED";
+  readonly seq: number;
+}
+
+/** A task that loses this many segments in a row, and gets no further, is what kills them: it fails. */
+const MAX_LOSSES = 5;
+
+/** Takes the tasks of workers whose heartbeat in Postgres has lapsed, and marks those workers LOST. */
+export async function recoverFromLostWorkers(db: Database, lapseMs: number): Promise<RecoveredTask[]> {
+  const lapsed = sql`now() - ${lapseMs} * interval '1 millisecond'`;
+  await sql`
+    update workers set state = 'LOST', running = 0
+    where state in ('RUNNING', 'DRAINING') and last_seen_at < ${lapsed}
+  `.execute(db);
+  return recover(db, {
+    where: sql`not exists (
+      select from workers w where w.id = t.worker_id and w.state <> 'STOPPED' and w.last_seen_at >= ${lapsed}
+    )`,
+    losses: 1,
+    code: "WORKER_LOST",
+    message: `each of the ${MAX_LOSSES} workers that picked the task up was lost while running it`,
+  });
+}
+
+/** Why a segment gives its task back; what may happen again with the next worker is a loss. */
+const REASONS = {
+  "worker drains": { losses: 0, code: "WORKER_LOST", message: "" },
+  "sandbox lost": {
+    losses: 1,
+    code: "SANDBOX_FAILED",
+    message: `the sandbox broke each of the ${MAX_LOSSES} times that the task ran`,
+  },
+  "write refused": {
+    losses: 1,
+    code: "SANDBOX_FAILED",
+    message: `what the task did could not be recorded, each of the ${MAX_LOSSES} times that it ran`,
+  },
+} as const;
+
+export type GiveBackReason = keyof typeof REASONS;
+
+/** Gives a running segment's task back to the queue. */
+export async function giveBack(
+  db: Database,
+  segment: { taskId: string; fence: number },
+  reason: GiveBackReason,
+): Promise<RecoveredTask | null> {
+  const where = sql`t.id = ${segment.taskId} and t.segments = ${segment.fence}`;
+  const [task] = await recover(db, { where, ...REASONS[reason] });
+  return task ?? null;
+}
+
+interface Recovery {
+  readonly where: RawBuilder<unknown>;
+  readonly losses: 0 | 1;
+  readonly code: TaskErrorCode;
+  readonly message: string;
+}
+
+async function recover(db: Database, { where, losses, code, message }: Recovery): Promise<RecoveredTask[]> {
+  const { rows } = await sql<RecoveredTask>`
+    with gone as (
+      select t.id, case
+        when t.cancel_requested_at is not null then 'CANCELLED'
+        when t.losses + ${losses} >= ${MAX_LOSSES} then 'FAILED'
+        else 'QUEUED'
+      end as next
+      from tasks t where t.status = 'RUNNING' and ${where}
+      order by t.id limit 1000 for update skip locked
+    ), changed as (
+      update tasks t set
+        status = g.next, job = t.job + 1, losses = t.losses + ${losses}, worker_id = null,
+        event_seq = t.event_seq + case g.next when 'QUEUED' then 0 else 1 end,
+        finished_at = case g.next when 'QUEUED' then null else now() end,
+        error_code = case g.next when 'FAILED' then ${code} when 'CANCELLED' then 'CANCELLED' end,
+        error_message = case g.next when 'FAILED' then ${message} when 'CANCELLED' then 'cancelled' end
+      from gone g where t.id = g.id
+      returning t.id, t.project_id, t.provider, t.job, t.priority, t.status, t.event_seq as seq
+    ), boxed as (
+      insert into outbox (task_id, project_id, provider, job, priority)
+      select id, project_id, provider, job, priority from changed where status = 'QUEUED'
+    ), logged as (
+      insert into events (task_id, seq, type, data)
+      select id, seq,
+        case status when 'FAILED' then 'task.failed' else 'task.cancelled' end,
+        case status when 'FAILED' then '{"code":"' || ${code}::text || '"}' else '{}' end
+      from changed where status <> 'QUEUED'
+    ), ended as (
+      select id from changed where status <> 'QUEUED'
+    )${endOpenCalls(sql`ended`)}
+    select id, status, seq from changed
+  `.execute(db);
+  return rows;
+}
+
+/** Queued tasks that nobody started within their queueTtlMs end as TIMED_OUT. */
+export async function expireQueued(db: Database): Promise<{ id: string; seq: number }[]> {
+  const { rows } = await sql<{ id: string; seq: number }>`
+    with late as (
+      select id from tasks
+      where status = 'QUEUED' and queue_expires_at <= now() and segments = 0
+      order by id limit 1000 for update skip locked
+    ), changed as (
+      update tasks t set
+        status = 'TIMED_OUT', finished_at = now(), event_seq = t.event_seq + 1, error_code = 'QUEUE_EXPIRED',
+        error_message = 'no worker started the task within its queueTtlMs of ' || t.queue_ttl_ms || ' ms'
+      from late where t.id = late.id
+      returning t.id, t.event_seq as seq
+    ), unboxed as (
+      delete from outbox o using changed c where o.task_id = c.id
+    ), logged as (
+      insert into events (task_id, seq, type, data)
+      select id, seq, 'task.timed_out', '{"code":"QUEUE_EXPIRED"}' from changed
+    )
+    select * from changed
+  `.execute(db);
+  return rows;
+}

@@ -1,0 +1,20 @@
+import type { Language } from "./language.ts";
+
+/** A named sandbox configuration that a task asks for, and the provider (and so the queue) behind it. */
+export interface Environment {
+  readonly name: string;
+  readonly provider: string;
+  readonly languages: readonly Language[];
+}
+
+export const DEFAULT_ENVIRONMENT = "isolate";
+
+/** The environments that are there without being made. */
+export const BUILT_IN_ENVIRONMENTS: readonly Environment[] = [
+  { name: "isolate", provider: "isolate", languages: ["JAVASCRIPT", "TYPESCRIPT"] },
+];
+
+/** The providers behind them: the queues that tasks are put into. */
+export const BUILT_IN_PROVIDERS: readonly string[] = [
+  ...new Set(BUILT_IN_ENVIRONMENTS.map(({ provider }) => provider)),
+];

@@ -1,0 +1,2 @@
+export const LANGUAGES = ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH", "BUN"] as const;
+export type Language = (typeof LANGUAGES)[number];

@@ -1,0 +1,40 @@
+/** The bounds of a submission. The gateway refuses what is beyond them; the database and the queue rely on them. */
+export const SUBMISSION_LIMITS = {
+  codeBytes: 1024 * 1024,
+  inputBytes: 1024 * 1024,
+  batchTasks: 10_000,
+  labels: 32,
+  labelKeyChars: 128,
+  labelValueChars: 1024,
+  nameChars: 256,
+  priorityMax: 999,
+  timeoutMsMax: 24 * 3600_000,
+  queueTtlMsMax: 30 * 24 * 3600_000,
+} as const;
+
+/** The bounds of what an approver sends; an edited input and an answer are bounded like a task's input. */
+export const DECISION_LIMITS = { decisions: 10_000, reasonChars: 4096 } as const;
+
+/** At most this many of a project's jobs (times its weight) are in a provider's queue; the others wait in Postgres. */
+export const FEED_WINDOW = 256;
+
+/** What one guest may use. Providers enforce these; each reports what it could prove. */
+export interface GuestLimits {
+  /** Active run time; time parked does not count. */
+  readonly timeoutMs: number;
+  readonly memoryBytes: number;
+  /** Output kept as events; more is dropped and counted (`task.output_truncated`). */
+  readonly keptOutputBytes: number;
+  /** Output at which the guest is ended: OUTPUT_LIMIT. */
+  readonly outputBytes: number;
+  /** JSON bytes of the returned value: beyond, OUTPUT_LIMIT. */
+  readonly resultBytes: number;
+}
+
+export const DEFAULT_GUEST_LIMITS: GuestLimits = {
+  timeoutMs: 30_000,
+  memoryBytes: 128 * 1024 * 1024,
+  keptOutputBytes: 1024 * 1024,
+  outputBytes: 16 * 1024 * 1024,
+  resultBytes: 1024 * 1024,
+};

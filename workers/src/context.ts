@@ -1,0 +1,39 @@
+import type { Bus } from "@airlock/shared/bus";
+import type { Database, NewApproval } from "@airlock/shared/db";
+import type { GuestLimits } from "@airlock/shared/domain";
+import type { TaskQueues } from "@airlock/shared/queue";
+import type { Logger } from "@airlock/shared/runtime";
+import type { Policies } from "./desk/policies.ts";
+import type { WorkerMetrics } from "./metrics.ts";
+import type { RunningSegments } from "./runner/running-segments.ts";
+import type { SegmentStore } from "./runner/segment-store.ts";
+import type { ToolRegistry } from "./tools/registry.ts";
+import type { Feeder } from "./upkeep/feeder.ts";
+import type { Heartbeat } from "./upkeep/heartbeat.ts";
+
+/** Everything that a worker's parts share. Built by main.ts. */
+export interface Context {
+  readonly workerId: string;
+  readonly db: Database;
+  readonly queues: TaskQueues;
+  readonly bus: Bus;
+  readonly log: Logger;
+  readonly limits: GuestLimits;
+  readonly store: SegmentStore;
+  readonly running: RunningSegments;
+  readonly metrics: WorkerMetrics;
+  readonly tools: ToolRegistry;
+  readonly policies: Policies;
+  /** Credentials for tools, by name. */
+  readonly secrets: { get(name: string): string | undefined };
+  /** Every parked guest is run again rather than restored. */
+  readonly parkByReplay: boolean;
+  /** A larger snapshot is not kept: that guest is run again. */
+  readonly maxSnapshotBytes: number;
+  readonly heart: Heartbeat;
+  readonly feeder: Feeder;
+  /** Whether another worker has this version of the tool. */
+  isOffered(path: string, version: string): Promise<boolean>;
+  /** Tells the world of a new approval, and has it expire in time. */
+  announceApproval(projectId: string, approval: NewApproval): void;
+}

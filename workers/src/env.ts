@@ -1,0 +1,62 @@
+import { hostname } from "node:os";
+import { commonEnv, count, type EnvSource, parseEnvWith, port } from "@airlock/shared/runtime";
+import { z } from "zod";
+
+const list = z.string().transform((text) =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== ""),
+);
+
+const schema = z.object({
+  ...commonEnv,
+  AIRLOCK_CONCURRENCY: count.default(64),
+  AIRLOCK_TASK_TIMEOUT_MS: count.default(30_000),
+  AIRLOCK_TASK_MEMORY_MB: count.default(128),
+  AIRLOCK_ISOLATE_HOSTS: count.default(1),
+  AIRLOCK_DRAIN_MS: count.default(25_000),
+  AIRLOCK_HEARTBEAT_MS: count.default(2_000),
+  AIRLOCK_LOST_AFTER_MS: count.default(10_000),
+  AIRLOCK_HEALTH_PORT: port.nullable().default(null),
+  AIRLOCK_HEALTH_HOST: z.string().default("127.0.0.1"),
+  AIRLOCK_WORKER_HOST: z.string().default(hostname()),
+  AIRLOCK_TOOLS: list.default([]),
+  AIRLOCK_HTTP_ALLOW: list.default([]),
+  AIRLOCK_PARK_BY: z.enum(["snapshot", "replay"]).default("snapshot"),
+});
+
+const SECRET_PREFIX = "AIRLOCK_SECRET_";
+
+export type WorkerEnv = z.output<typeof schema> & {
+  /** Name → value of each `AIRLOCK_SECRET_<NAME>`. */
+  readonly secrets: ReadonlyMap<string, string>;
+};
+
+export function parseEnv(source: EnvSource): WorkerEnv {
+  const secrets = Object.entries(source).flatMap(([name, value]) =>
+    name.startsWith(SECRET_PREFIX) && value !== undefined ? [[name.slice(SECRET_PREFIX.length), value] as const] : [],
+  );
+  return { ...parseEnvWith(schema, source), secrets: new Map(secrets) };
+}
+
+export const HELP = `airlock worker: claims tasks and runs them in sandboxes
+
+  DATABASE_URL             Postgres (required)
+  REDIS_URL                Redis for queue and bus; absent: Postgres carries them
+  AIRLOCK_CONCURRENCY      tasks at a time (64)
+  AIRLOCK_TASK_TIMEOUT_MS  active time of a task that names none (30000)
+  AIRLOCK_TASK_MEMORY_MB   memory of one guest (128)
+  AIRLOCK_ISOLATE_HOSTS    isolate-host processes (1)
+  AIRLOCK_DRAIN_MS         how long running tasks may finish after the first signal (25000)
+  AIRLOCK_HEARTBEAT_MS     heartbeat period (2000)
+  AIRLOCK_LOST_AFTER_MS    a worker silent for this long is lost and its tasks are taken over (10000)
+  AIRLOCK_HEALTH_PORT      serves /healthz, /readyz and /metrics; absent: nowhere
+  AIRLOCK_HEALTH_HOST      address for it (127.0.0.1)
+  AIRLOCK_TOOLS            files or packages with more tools, separated by commas
+  AIRLOCK_SECRET_<NAME>    credentials for tools: context.secrets.get("<NAME>")
+  AIRLOCK_HTTP_ALLOW       host:port pairs, separated by commas, that http.request may reach on private networks
+  AIRLOCK_PARK_BY          how isolate guests are kept: snapshot, or replay (snapshot)
+  AIRLOCK_WORKER_HOST      name shown for this worker (the host's name)
+  AIRLOCK_LOG              log level (info)
+`;

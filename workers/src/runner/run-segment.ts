@@ -1,0 +1,214 @@
+import { type ClaimedTask, giveBack, type GiveBackReason, type TaskEnd, wasRolledBack } from "@airlock/shared/db";
+import { assertNever, type TaskFailure } from "@airlock/shared/domain";
+import type { Context } from "../context.ts";
+import { Desk } from "../desk/desk.ts";
+import type { GuestChannel, GuestOutcome, GuestProgram, Lease, SandboxProvider } from "../sandboxes/port.ts";
+import { createRecorder, type Recorder } from "./recorder.ts";
+import { untilDone } from "./retry.ts";
+import type { RunningSegment, StopReason } from "./running-segments.ts";
+
+/** A restored guest is started at the latest by then, whether there is an outcome for it or not: its timers go on. */
+const RESTORE_PATIENCE_MS = 1_000;
+const EAGER_SEGMENTS = 4;
+/** A stopped segment waits this long for its started calls. */
+const STOP_PATIENCE_MS = 5_000;
+
+/** One stretch of running: from the claim to the task's end, its parking, or giving it back. Never rejects. */
+export async function runSegment(context: Context, provider: SandboxProvider, task: ClaimedTask): Promise<void> {
+  const segment = context.running.add(task.id, task.segments);
+  const log = context.log.child({ task: task.id, segment: task.segments });
+  try {
+    const lease = await provider.acquire({ taskId: task.id, projectId: task.project_id });
+    try {
+      await new SegmentRun(context, task, segment, log, lease).run();
+    } finally {
+      await lease.release();
+    }
+  } catch (error) {
+    log.error({ err: error }, "a segment failed; the task is given back");
+    await release(context, task, "sandbox lost");
+  } finally {
+    context.running.remove(segment);
+  }
+}
+
+class SegmentRun {
+  readonly #context: Context;
+  readonly #task: ClaimedTask;
+  readonly #segment: RunningSegment;
+  readonly #log: Context["log"];
+  readonly #lease: Lease;
+  readonly #recorder: Recorder;
+  readonly #desk: Desk;
+  #startedAt = performance.now();
+  #divergence: string | null = null;
+
+  constructor(context: Context, task: ClaimedTask, segment: RunningSegment, log: Context["log"], lease: Lease) {
+    this.#context = context;
+    this.#task = task;
+    this.#segment = segment;
+    this.#log = log;
+    this.#lease = lease;
+    const signal = segment.abort.signal;
+    this.#recorder = createRecorder({
+      task,
+      store: context.store,
+      keptOutput: context.limits.keptOutputBytes,
+      onBroken: (cause) => {
+        if (cause !== "fenced") log.warn({ err: cause }, "a write may be lost; the task is given back");
+        segment.abort.abort(stopReasonOf(cause));
+      },
+    });
+    this.#desk = new Desk({
+      context,
+      task,
+      recorder: this.#recorder,
+      signal,
+      log,
+      onDiverged: (message) => {
+        this.#divergence ??= message;
+        segment.abort.abort("diverged");
+      },
+      onLive: () => {
+        this.#startedAt = performance.now();
+      },
+      onMisplaced: () => segment.abort.abort("misplaced"),
+    });
+    segment.look = () => this.#desk.look();
+  }
+
+  async run(): Promise<void> {
+    // Restoring beside the call saves time on a quiet worker; on a busy one a guest that waits takes a thread.
+    const busy = this.#context.running.count > EAGER_SEGMENTS;
+    if (this.#task.kept !== null && busy) await Promise.race([this.#desk.somethingToGive, later(RESTORE_PATIENCE_MS)]);
+    this.#startedAt = performance.now();
+    const channel: GuestChannel = {
+      output: (stream, text) => this.#recorder.output(stream, text),
+      dropped: (bytes) => this.#recorder.dropped(bytes),
+      call: (call) => this.#desk.call(call),
+      idle: (idle) => this.#desk.idle(idle),
+    };
+    const guest = this.#lease.start(this.#program(), channel, this.#segment.abort.signal);
+    this.#desk.attach(guest);
+    await this.#settle(await guest.outcome);
+  }
+
+  #program(): GuestProgram {
+    const { language, code, input, seed, started_at, kept, timeout_ms, active_ms } = this.#task;
+    const { limits } = this.#context;
+    return {
+      language,
+      code,
+      input,
+      seed: seed.toString("hex"),
+      clockStart: started_at.getTime(),
+      kept,
+      live: this.#desk.live,
+      limits: { ...limits, timeoutMs: Math.max(1, (timeout_ms ?? limits.timeoutMs) - active_ms) },
+    };
+  }
+
+  async #settle(outcome: GuestOutcome): Promise<void> {
+    const { signal } = this.#segment.abort;
+    const finished = this.#desk.finish();
+    // A stopped segment's calls were told to stop; one that does not is found as started by the next segment.
+    const diverged = await (signal.aborted ? Promise.race([finished, later(STOP_PATIENCE_MS)]) : finished);
+    if (outcome.kind === "returned" && diverged) return this.#end(divergedEnd(diverged));
+    const next = nextStep(outcome, signal, this.#divergence);
+    switch (next.kind) {
+      case "stop":
+        this.#log.info("another segment holds the task's fence; stopped");
+        return;
+      case "give back":
+        return release(this.#context, this.#task, next.reason);
+      case "park":
+        return this.#park(next.outcome);
+      case "end":
+        return this.#end(next.end);
+      default:
+        assertNever(next);
+    }
+  }
+
+  #activeMs(): number {
+    return Math.max(0, Math.round(performance.now() - this.#startedAt));
+  }
+
+  async #end(end: Omit<TaskEnd, "leavesTraces">): Promise<void> {
+    const leavesTraces = this.#task.before || this.#task.calls > 0 || this.#desk.hasHeld;
+    const held = await untilDone(
+      () => this.#recorder.end({ ...end, leavesTraces }, this.#activeMs()),
+      (error) => this.#log.warn({ err: error }, "the end could not be written yet"),
+    );
+    if (held) this.#context.metrics.ended.inc({ status: end.status, code: end.failure?.code ?? "" });
+  }
+
+  async #park({ kept }: Extract<GuestOutcome, { kind: "parked" }>): Promise<void> {
+    const { calls, ...parking } = this.#desk.parkingOf();
+    const keeps = kept !== null && kept.state.length <= this.#context.maxSnapshotBytes && !this.#context.parkByReplay;
+    const written = await untilDone(
+      () => this.#recorder.park({ ...parking, kept: keeps ? { ...kept, calls } : null }, this.#activeMs()),
+      (error) => this.#log.warn({ err: error }, "the task could not be parked yet"),
+    );
+    if (written === null) return release(this.#context, this.#task, "worker drains");
+    this.#context.metrics.parked.inc();
+    if (written.requeued) void this.#context.feeder.feed();
+  }
+}
+
+type Next =
+  | { readonly kind: "end"; readonly end: Omit<TaskEnd, "leavesTraces"> }
+  | { readonly kind: "park"; readonly outcome: Extract<GuestOutcome, { kind: "parked" }> }
+  | { readonly kind: "give back"; readonly reason: GiveBackReason }
+  | { readonly kind: "stop" };
+
+/** A write that Postgres refused will be refused again: the task must not be tried for ever. */
+function stopReasonOf(cause: "fenced" | Error): StopReason {
+  if (cause === "fenced") return "fenced";
+  return wasRolledBack(cause) ? "unwritable" : "drain";
+}
+
+function failedEnd(failure: TaskFailure, exitCode: number | null = null): Omit<TaskEnd, "leavesTraces"> {
+  const status = failure.code === "TIMEOUT" ? "TIMED_OUT" : failure.code === "CANCELLED" ? "CANCELLED" : "FAILED";
+  return { status, output: null, exitCode, failure };
+}
+
+function divergedEnd(message: string): Omit<TaskEnd, "leavesTraces"> {
+  return failedEnd({ code: "REPLAY_DIVERGED", message });
+}
+
+function nextStep(outcome: GuestOutcome, signal: AbortSignal, divergence: string | null): Next {
+  const stopped = signal.aborted ? (signal.reason as StopReason) : null;
+  if (stopped === "fenced") return { kind: "stop" };
+  switch (outcome.kind) {
+    case "returned": {
+      const { output, exitCode = null } = outcome;
+      return { kind: "end", end: { status: "SUCCEEDED", output, exitCode, failure: null } };
+    }
+    case "failed":
+      return { kind: "end", end: failedEnd(outcome.failure, outcome.exitCode ?? null) };
+    case "parked":
+      return { kind: "park", outcome };
+    case "cancelled":
+      if (stopped === "unwritable") return { kind: "give back", reason: "write refused" };
+      if (stopped === "drain" || stopped === "misplaced") return { kind: "give back", reason: "worker drains" };
+      if (stopped === "diverged") return { kind: "end", end: divergedEnd(divergence ?? "") };
+      return { kind: "end", end: failedEnd({ code: "CANCELLED", message: "cancelled while it ran" }) };
+    case "lost":
+      return { kind: "give back", reason: "sandbox lost" };
+    default:
+      return assertNever(outcome);
+  }
+}
+
+async function release(context: Context, task: ClaimedTask, reason: GiveBackReason): Promise<void> {
+  await untilDone(
+    () => giveBack(context.db, { taskId: task.id, fence: task.segments }, reason),
+    (error) => context.log.warn({ err: error, task: task.id }, "the task could not be given back yet"),
+  );
+}
+
+/** Not awaited to its end by anyone: it must not keep the process alive. */
+function later(ms: number): Promise<null> {
+  return new Promise((resolve) => setTimeout(() => resolve(null), ms).unref());
+}

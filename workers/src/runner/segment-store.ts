@@ -1,0 +1,86 @@
+import { topics } from "@airlock/shared/contracts";
+import type { Bus } from "@airlock/shared/bus";
+import {
+  type Claim,
+  type ClaimedTask,
+  claimTasks,
+  type Database,
+  type SegmentWrite,
+  type SegmentWritten,
+  wasRolledBack,
+  writeSegments,
+} from "@airlock/shared/db";
+import { createBatcher } from "@airlock/shared/runtime";
+
+/** The main road's writes. Each call joins the next group commit. */
+export interface SegmentStore {
+  /** The claimed task, or null where the job is stale. */
+  claim(claim: Claim): Promise<ClaimedTask | null>;
+  /** Null where another segment holds the fence. */
+  write(write: SegmentWrite): Promise<SegmentWritten | null>;
+  /** An effect that lives in Postgres and the write that tells of it, in a transaction of their own. */
+  transact(act: (tx: Database) => Promise<SegmentWrite>): Promise<SegmentWritten | null>;
+}
+
+const MAX_ITEMS = 256;
+
+/** Ends a transaction whose fence did not hold. */
+class Fenced extends Error {}
+
+export function createSegmentStore(deps: {
+  db: Database;
+  bus: Bus;
+  workerId: string;
+  onBusError: (error: unknown) => void;
+}): SegmentStore {
+  const { db, bus, workerId, onBusError } = deps;
+
+  /** A hint only: whoever misses it reads Postgres. */
+  function announce(pairs: [string, number][]): void {
+    if (pairs.length > 0) bus.publish(topics.events, pairs).catch(onBusError);
+  }
+
+  function announceWritten(writes: readonly SegmentWrite[], written: readonly (SegmentWritten | null)[]): void {
+    announce(
+      written.flatMap((one, index) =>
+        one === null ? [] : [[writes[index]?.taskId ?? "", one.seq] as [string, number]],
+      ),
+    );
+  }
+
+  const claim = createBatcher<Claim, ClaimedTask | null>(
+    async (claims) => {
+      const tasks = await claimTasks(db, claims, workerId);
+      announce(tasks.flatMap((task) => (task ? [[task.id, task.event_seq] as [string, number]] : [])));
+      return tasks;
+    },
+    { maxItems: MAX_ITEMS, changedNothing: wasRolledBack },
+  );
+
+  const write = createBatcher<SegmentWrite, SegmentWritten | null>(
+    async (writes) => {
+      const written = await writeSegments(db, writes);
+      announceWritten(writes, written);
+      return written;
+    },
+    { maxItems: MAX_ITEMS, changedNothing: wasRolledBack },
+  );
+
+  async function transact(act: (tx: Database) => Promise<SegmentWrite>): Promise<SegmentWritten | null> {
+    try {
+      const { one, written } = await db.transaction().execute(async (tx) => {
+        const one = await act(tx);
+        const [written] = await writeSegments(tx, [one]);
+        if (!written) throw new Fenced();
+        return { one, written };
+      });
+      announceWritten([one], [written]);
+      return written;
+    } catch (error) {
+      if (error instanceof Fenced) return null;
+      throw error;
+    }
+  }
+
+  return { claim, write, transact };
+}

@@ -1,0 +1,154 @@
+import type { GuestLimits, Language, TaskErrorCode, TaskFailure } from "@airlock/shared/domain";
+
+/**
+ * The port behind which every sandbox backend stands: one folder a provider, `create<Name>Provider(config)` as its
+ * only door. `conformance.ts` is the definition of done for a new one.
+ */
+export interface SandboxProvider {
+  readonly name: string;
+  readonly capabilities: ProviderCapabilities;
+  /** Measures what this machine enforces. Called once, before any lease; what it cannot prove it does not claim. */
+  probe(): Promise<ProbeResult>;
+  /** One sandbox for one task. Throws `LeaseError` when none can be had. */
+  acquire(request: LeaseRequest): Promise<Lease>;
+  /** Ends everything that the provider started. Leases still held end as `lost`. */
+  close(): Promise<void>;
+}
+
+export interface ProviderCapabilities {
+  readonly languages: readonly Language[];
+  /** How a waiting guest is kept: its state, or a re-run of its program. */
+  readonly keptBy: "snapshot" | "replay";
+}
+
+export type ProbeResult =
+  /** `image` names the build whose kept guests `start` can go on from; null: none, each is run again from its start. */
+  | { readonly available: true; readonly isolation: IsolationReport; readonly image: Buffer | null }
+  | { readonly available: false; readonly reason: string };
+
+export interface IsolationReport {
+  readonly provider: string;
+  readonly level: "wasm" | "process" | "container" | "gvisor" | "microvm" | "none";
+  /** What was proved at start: `{memory: true, network: true, …}`. */
+  readonly enforced: Readonly<Record<string, unknown>>;
+}
+
+export interface LeaseRequest {
+  readonly taskId: string;
+  /** A sandbox that served one project never serves another. */
+  readonly projectId: string;
+}
+
+export interface Lease {
+  /** Runs the program, from its start or from where it was kept. Called once per lease. */
+  start(program: GuestProgram, channel: GuestChannel, signal: AbortSignal): RunningGuest;
+  /** Gives the sandbox back. Safe to call more than once, in every state. */
+  release(): Promise<void>;
+}
+
+export interface RunningGuest {
+  /** Never rejects for anything that the guest does; the start's signal ends the guest and gives `cancelled`. */
+  readonly outcome: Promise<GuestOutcome>;
+  /** Gives the guest the outcome of one of its calls. */
+  settle(settlement: Settlement): void;
+  /**
+   * Fires the guest's first timer, if nothing happened since this report of it being idle. Before `goLive`, and while
+   * the guest waits for calls, its timers fire only so: the order of timers and outcomes is the desk's.
+   */
+  tick(idle: GuestIdle): void;
+  /** What was recorded has all been given: from now on time counts. */
+  goLive(): void;
+  /** Keeps the guest and ends it, if nothing happened since this report of it being idle; else does nothing. */
+  park(idle: GuestIdle): void;
+}
+
+export interface GuestProgram {
+  readonly language: Language;
+  /** The author's own text: body of an async function. */
+  readonly code: string;
+  /** JSON text of `input`, or null where none was given. */
+  readonly input: string | null;
+  /** Hex; the same seed gives the same random sequence in every run of the task. */
+  readonly seed: string;
+  /** Milliseconds since 1970 at the task's first start: where the guest's clock begins in every run. */
+  readonly clockStart: number;
+  /** Where to go on from; null: from the start. */
+  readonly kept: KeptState | null;
+  /** False while recorded outcomes are given again: see `goLive`. */
+  readonly live: boolean;
+  /** `timeoutMs` is what is left of the task's active time. */
+  readonly limits: GuestLimits;
+  /** How long it may run before `goLive`, which is no active time; as long as after it where this is not given. */
+  readonly replayMs?: number;
+}
+
+/** A guest's state between two segments; only the provider that made it can read it. */
+export interface KeptState {
+  /** Names the build that `state` belongs to. */
+  readonly image: Buffer;
+  readonly state: Buffer;
+}
+
+export type OutputStream = "stdout" | "stderr";
+
+/** What a running guest sends to the worker, in order. */
+export interface GuestChannel {
+  /** Text printed by the guest, in the order printed over both streams; may hold several lines or part of one. */
+  output(stream: OutputStream, text: string): void;
+  /** Output past `keptOutputBytes` that was counted and not sent. */
+  dropped(bytes: number): void;
+  /** `await tools.…`: answered by `settle`. */
+  call(call: GuestCall): void;
+  /** The guest can do nothing by itself but wait. */
+  idle(idle: GuestIdle): void;
+}
+
+export interface GuestCall {
+  /** The guest's own number for it: 1, 2, 3 … */
+  readonly id: number;
+  readonly path: string;
+  /** JSON text. */
+  readonly input: string;
+  /** The guest's own clock, in milliseconds since 1970: its outcome comes no earlier. */
+  readonly at: number;
+}
+
+export interface GuestIdle {
+  /** Which report this is; `park` and `tick` name it. */
+  readonly turn: number;
+  /** Whether it waits for calls; if not, and live, its timers fire by themselves. */
+  readonly waits: boolean;
+  /** Milliseconds until its first timer is due; null where it has none. */
+  readonly timerMs: number | null;
+  /** The same on the guest's own clock, in milliseconds since 1970. */
+  readonly timerAt: number | null;
+}
+
+/** The outcome of a call, on its way into the guest. */
+export interface Settlement {
+  readonly id: number;
+  /** Milliseconds since 1970: the guest's clock jumps there. */
+  readonly at: number;
+  readonly result: CallResult;
+  /** What the guest may read about the call beside its result. */
+  readonly meta: Readonly<Record<string, unknown>>;
+}
+
+export type CallResult =
+  /** JSON text; null where the tool answered nothing. */
+  | { readonly ok: true; readonly value: string | null }
+  | { readonly ok: false; readonly code: TaskErrorCode; readonly message: string };
+
+export type GuestOutcome =
+  /** `output` is JSON text; null where the program returned undefined. */
+  | { readonly kind: "returned"; readonly output: string | null; readonly exitCode?: number }
+  | { readonly kind: "failed"; readonly failure: TaskFailure; readonly exitCode?: number }
+  | { readonly kind: "cancelled" }
+  /** Kept, as `park` asked; null: the next segment runs the program again. */
+  | { readonly kind: "parked"; readonly kept: KeptState | null }
+  /** The sandbox went away through no proven fault of this guest: the task may be run again from its start. */
+  | { readonly kind: "lost"; readonly reason: string };
+
+export class LeaseError extends Error {
+  override readonly name = "LeaseError";
+}

@@ -23,7 +23,7 @@ export interface Followers<Row extends object, News> {
 /** The subscribers of one kind, each of which is told what `find` knows of its project's tasks that have news. */
 export function createFollowers<Row extends object, News>(parts: {
   log: Logger;
-  find(projectIds: readonly string[], taskIds: readonly string[]): Promise<{ projectId: string; news: News }[]>;
+  find: (projectIds: readonly string[], taskIds: readonly string[]) => Promise<{ projectId: string; news: News }[]>;
 }): Followers<Row, News> {
   const { log, find } = parts;
   const followers = new Map<Follower<Row, News>, Pull<Row>>();

@@ -74,14 +74,18 @@ export async function listPolicies(db: Database, projectId: string): Promise<Pol
   return own?.rows ?? [];
 }
 
-const toRow = ({ owner: _, version: __, ...row }: PolicyRow & { owner: string; version: number }): PolicyRow => row;
+type OwnedPolicyRow = PolicyRow & { owner: string; version: number };
+
+function toRow({ owner: _owner, version: _version, ...row }: OwnedPolicyRow): PolicyRow {
+  return row;
+}
 
 /** Of many projects at once, in the order asked, each with the number of changes that it shows. */
 export async function listPoliciesOf(
   db: Database,
   projectIds: readonly string[],
 ): Promise<{ version: number; rows: PolicyRow[] }[]> {
-  const { rows } = await sql<PolicyRow & { owner: string; version: number }>`
+  const { rows } = await sql<OwnedPolicyRow>`
     select o.id as owner, o.policies_version as version, p.* from projects o left join policies p
       on p.project_id = o.id and (p.expires_at is null or p.expires_at > now())
     where o.id = any(${projectIds}::uuid[]) order by p.id

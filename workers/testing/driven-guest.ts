@@ -6,10 +6,12 @@ import type {
   GuestOutcome,
   KeptState,
   Lease,
+  LeaseRequest,
   OutputStream,
   RunningGuest,
   SandboxProvider,
 } from "../src/sandboxes/port.ts";
+import { leaseRequest } from "./lease-request.ts";
 
 export interface ProgramOptions {
   readonly code: string;
@@ -22,6 +24,8 @@ export interface ProgramOptions {
   readonly kept?: KeptState | null;
   readonly live?: boolean;
   readonly projectId?: string;
+  /** Beside the project. */
+  readonly lease?: Partial<LeaseRequest>;
   readonly signal?: AbortSignal;
   /** Called for each piece of output as it comes, with the lease that the program runs on. */
   readonly onOutput?: (text: string, lease: Lease) => void;
@@ -77,7 +81,7 @@ export async function startGuest(provider: SandboxProvider, options: ProgramOpti
   const { code, language = "JAVASCRIPT", input = null, seed = "00", clockStart = 1_700_000_000_000 } = options;
   const { projectId = "project", signal = new AbortController().signal, kept = null, live = true } = options;
   const limits = { ...DEFAULT_GUEST_LIMITS, ...options.limits };
-  const lease = await provider.acquire({ taskId: "task", projectId });
+  const lease = await provider.acquire(leaseRequest({ projectId, ...options.lease }));
   const heard: Heard[] = [];
   const calls = new Mailbox<GuestCall>();
   const idles = new Mailbox<GuestIdle>();

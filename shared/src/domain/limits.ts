@@ -38,3 +38,23 @@ export const DEFAULT_GUEST_LIMITS: GuestLimits = {
   outputBytes: 16 * 1024 * 1024,
   resultBytes: 1024 * 1024,
 };
+
+/** What one sandbox outside the isolate may use. An environment may ask for other figures; providers prove theirs. */
+export interface SandboxLimits {
+  readonly memoryBytes: number;
+  /** Processes and threads. */
+  readonly pids: number;
+  /** Processors: 0.5 is half of one. */
+  readonly cpus: number;
+  /** The work area, in bytes and in files. */
+  readonly diskBytes: number;
+  readonly files: number;
+}
+
+export const DEFAULT_SANDBOX_LIMITS: SandboxLimits = {
+  memoryBytes: 512 * 1024 * 1024,
+  pids: 128,
+  cpus: 0.5,
+  diskBytes: 256 * 1024 * 1024,
+  files: 16_384,
+};

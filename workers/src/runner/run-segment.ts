@@ -1,5 +1,6 @@
 import { type ClaimedTask, giveBack, type GiveBackReason, type TaskEnd, wasRolledBack } from "@airlock/shared/db";
-import { assertNever, type TaskFailure } from "@airlock/shared/domain";
+import { newId } from "@airlock/shared/contracts";
+import { assertNever, DEFAULT_SANDBOX_LIMITS, type TaskFailure } from "@airlock/shared/domain";
 import type { Context } from "../context.ts";
 import { Desk } from "../desk/desk.ts";
 import type { GuestChannel, GuestOutcome, GuestProgram, Lease, SandboxProvider } from "../sandboxes/port.ts";
@@ -18,7 +19,15 @@ export async function runSegment(context: Context, provider: SandboxProvider, ta
   const segment = context.running.add(task.id, task.segments);
   const log = context.log.child({ task: task.id, segment: task.segments });
   try {
-    const lease = await provider.acquire({ taskId: task.id, projectId: task.project_id });
+    const lease = await provider.acquire({
+      leaseId: newId(),
+      taskId: task.id,
+      projectId: task.project_id,
+      config: {},
+      limits: DEFAULT_SANDBOX_LIMITS,
+      files: [],
+      layers: [],
+    });
     try {
       await new SegmentRun(context, task, segment, log, lease).run();
     } finally {

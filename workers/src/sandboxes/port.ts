@@ -1,4 +1,5 @@
-import type { GuestLimits, Language, TaskErrorCode, TaskFailure } from "@airlock/shared/domain";
+import type { GuestLimits, Language, SandboxLimits, TaskErrorCode, TaskFailure } from "@airlock/shared/domain";
+import type { z } from "zod";
 
 /**
  * The port behind which every sandbox backend stands: one folder a provider, `create<Name>Provider(config)` as its
@@ -7,10 +8,16 @@ import type { GuestLimits, Language, TaskErrorCode, TaskFailure } from "@airlock
 export interface SandboxProvider {
   readonly name: string;
   readonly capabilities: ProviderCapabilities;
+  /** What an environment may configure. Its JSON Schema is published, so that the gateway can check with it. */
+  readonly config: z.ZodType;
   /** Measures what this machine enforces. Called once, before any lease; what it cannot prove it does not claim. */
   probe(): Promise<ProbeResult>;
   /** One sandbox for one task. Throws `LeaseError` when none can be had. */
   acquire(request: LeaseRequest): Promise<Lease>;
+  /** The leases of all sandboxes that exist where this provider makes them, whichever worker made them. */
+  leftovers(): Promise<readonly string[]>;
+  /** Destroys a lease's sandbox with all that is in it; one that is gone is fine. Throws where it may still exist. */
+  destroy(leaseId: string): Promise<void>;
   /** Ends everything that the provider started. Leases still held end as `lost`. */
   close(): Promise<void>;
 }
@@ -19,6 +26,10 @@ export interface ProviderCapabilities {
   readonly languages: readonly Language[];
   /** How a waiting guest is kept: its state, or a re-run of its program. */
   readonly keptBy: "snapshot" | "replay";
+  /** Whether a guest has a work area: files in and out, layers, languages beside JavaScript. */
+  readonly workArea: boolean;
+  /** Whether its sandboxes can outlive their worker: then each lease is recorded before it is acquired. */
+  readonly outlivesWorker: boolean;
 }
 
 export type ProbeResult =
@@ -34,15 +45,56 @@ export interface IsolationReport {
 }
 
 export interface LeaseRequest {
+  /** A UUID; the sandbox carries it wherever it exists, so that what a lost worker left behind is found. */
+  readonly leaseId: string;
   readonly taskId: string;
   /** A sandbox that served one project never serves another. */
   readonly projectId: string;
+  /** The environment's configuration, as `config` parsed it. */
+  readonly config: unknown;
+  readonly limits: SandboxLimits;
+  /** What is in the work area when the program starts. */
+  readonly files: readonly InputFile[];
+  readonly layers: readonly Layer[];
+}
+
+export interface InputFile {
+  /** Relative to the work area, without `..`, links or empty parts; checked by whoever made the request. */
+  readonly path: string;
+  readonly content: Buffer;
+}
+
+/** A folder of this worker's machine that a sandbox sees read-only, or as a copy that nobody else sees. */
+export interface Layer {
+  readonly source: string;
+  /** Where in the sandbox; absolute. */
+  readonly target: string;
+}
+
+/** A regular file that a program left in its work area. Its content is read before the next one is asked for. */
+export interface OutputFile {
+  readonly path: string;
+  readonly size: number;
+  content(): AsyncIterable<Buffer>;
+}
+
+/** Bounds of what is taken out of a work area; what is beyond them is left and named. */
+export interface OutputBounds {
+  readonly files: number;
+  readonly fileBytes: number;
+  readonly totalBytes: number;
+  onLeft(path: string, reason: string): void;
 }
 
 export interface Lease {
   /** Runs the program, from its start or from where it was kept. Called once per lease. */
   start(program: GuestProgram, channel: GuestChannel, signal: AbortSignal): RunningGuest;
-  /** Gives the sandbox back. Safe to call more than once, in every state. */
+  /**
+   * What the program has made or changed in its work area; called after its end, before `release`. Links, devices,
+   * FIFOs and sockets are left, and never followed or opened.
+   */
+  outputs(bounds: OutputBounds): AsyncIterable<OutputFile>;
+  /** Gives the sandbox back. Throws where it may still exist: it is destroyed later by its lease. Safe to call more than once, in every state. */
   release(): Promise<void>;
 }
 

@@ -1,3 +1,4 @@
+import { leaseRequest } from "../../../testing/lease-request.ts";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { runProgram } from "../../../testing/run-program.ts";
@@ -41,7 +42,7 @@ export function ends(makeProvider: () => SandboxProvider): void {
     expect((await runProgram(provider, { code, onOutput })).outcome).toMatchObject({ kind: "lost" });
     await closing.promise;
     await expect.poll(() => started.filter((pid) => existsSync(`/proc/${pid}`)), { timeout: 10_000 }).toEqual([]);
-    await expect(provider.acquire({ taskId: "late", projectId: "late" })).rejects.toBeInstanceOf(LeaseError);
+    await expect(provider.acquire(leaseRequest())).rejects.toBeInstanceOf(LeaseError);
     await provider.close();
   });
 

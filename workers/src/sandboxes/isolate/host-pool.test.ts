@@ -1,3 +1,4 @@
+import { leaseRequest } from "../../../testing/lease-request.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { makeJunkBubblewrap } from "../../../testing/fake-bubblewrap.ts";
@@ -49,7 +50,7 @@ describe("a provider that is closed while somebody waits for a host", () => {
     const fake = await makeJunkBubblewrap("silence");
     cleanups.push(() => fake.remove());
     const provider = createIsolateProvider({ bubblewrap: fake.path });
-    const waiting = [1, 2].map(() => provider.acquire({ taskId: "t", projectId: "p" }));
+    const waiting = [1, 2].map(() => provider.acquire(leaseRequest()));
     const ends = Promise.allSettled(waiting);
     await provider.hostPids();
     const closing = provider.close();
@@ -60,10 +61,10 @@ describe("a provider that is closed while somebody waits for a host", () => {
 
   it("turns them away before it has so much as looked for its walls", async () => {
     const provider = createIsolateProvider();
-    const waiting = provider.acquire({ taskId: "t", projectId: "p" });
+    const waiting = provider.acquire(leaseRequest());
     const refused = expect(waiting).rejects.toBeInstanceOf(LeaseError);
     await provider.close();
     await refused;
-    await expect(provider.acquire({ taskId: "t", projectId: "p" })).rejects.toBeInstanceOf(LeaseError);
+    await expect(provider.acquire(leaseRequest())).rejects.toBeInstanceOf(LeaseError);
   });
 });

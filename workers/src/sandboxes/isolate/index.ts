@@ -1,5 +1,6 @@
 import type { Language } from "@airlock/shared/domain";
-import type { Lease, ProviderCapabilities, RunningGuest, SandboxProvider } from "../port.ts";
+import { z } from "zod";
+import type { Lease, LeaseRequest, ProviderCapabilities, RunningGuest, SandboxProvider } from "../port.ts";
 import { chooseConfinement, type Confinement } from "./confinement.ts";
 import { findHostFiles } from "./host-files.ts";
 import { closedError, HostPool, type PoolLog } from "./host-pool.ts";
@@ -27,7 +28,12 @@ interface Started {
   readonly confinement: Confinement;
 }
 
-const CAPABILITIES: ProviderCapabilities = { languages: ["JAVASCRIPT", "TYPESCRIPT"], keptBy: "snapshot" };
+const CAPABILITIES: ProviderCapabilities = {
+  languages: ["JAVASCRIPT", "TYPESCRIPT"],
+  keptBy: "snapshot",
+  workArea: false,
+  outlivesWorker: false,
+};
 
 export function createIsolateProvider(config: IsolateConfig = {}): IsolateProvider {
   const { hosts = 1, maxThreads = DEFAULT_THREADS, bubblewrap = "/usr/bin/bwrap", log } = config;
@@ -49,7 +55,7 @@ export function createIsolateProvider(config: IsolateConfig = {}): IsolateProvid
     return started ?? Promise.race([(starting ??= start()), closed.promise]);
   };
 
-  const acquire: SandboxProvider["acquire"] = async ({ projectId }) => {
+  const acquire = async ({ projectId }: Pick<LeaseRequest, "projectId">): Promise<Lease> => {
     const { pool } = await running();
     const host = await pool.take();
     const own = new AbortController();
@@ -62,6 +68,7 @@ export function createIsolateProvider(config: IsolateConfig = {}): IsolateProvid
         if (signal.aborted) own.abort();
         return host.start(projectId, program, channel, own.signal);
       },
+      outputs: noFiles,
       release: async () => {
         own.abort();
         if (held) pool.give(host);
@@ -74,6 +81,7 @@ export function createIsolateProvider(config: IsolateConfig = {}): IsolateProvid
   const provider: IsolateProvider = {
     name: "isolate",
     capabilities: CAPABILITIES,
+    config: z.strictObject({}),
     probe: async () => {
       try {
         const { pool, confinement } = await running();
@@ -83,6 +91,9 @@ export function createIsolateProvider(config: IsolateConfig = {}): IsolateProvid
       }
     },
     acquire,
+    // Guests live in hosts that end with their worker.
+    leftovers: async () => [],
+    destroy: async () => {},
     hostPids: async () => (await running()).pool.pids,
     close: async () => {
       isClosed = true;
@@ -95,6 +106,8 @@ export function createIsolateProvider(config: IsolateConfig = {}): IsolateProvid
   };
   return provider;
 }
+
+async function* noFiles(): AsyncGenerator<never> {}
 
 function refuse(language: Language): RunningGuest {
   const message = `the isolate runs ${CAPABILITIES.languages.join(" and ")}, not ${language}`;

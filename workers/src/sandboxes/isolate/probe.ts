@@ -1,6 +1,8 @@
-import type { GuestOutcome, GuestProgram, ProbeResult, SandboxProvider } from "../port.ts";
+import type { GuestOutcome, GuestProgram, Lease, LeaseRequest, ProbeResult } from "../port.ts";
 import type { Confinement } from "./confinement.ts";
 import type { ReadyMessage } from "./messages.ts";
+
+type Acquire = (request: Pick<LeaseRequest, "projectId">) => Promise<Lease>;
 
 /** Globals through which code usually reaches the world around it. */
 const FORBIDDEN = ["fetch", "process", "require", "module", "std", "os", "bjson", "Deno", "Bun", "WebSocket", "Worker"];
@@ -13,7 +15,7 @@ const PROOFS = {
 
 /** Tries each wall by running guests against it; what does not hold makes the provider unavailable. */
 export async function probeIsolate(
-  acquire: SandboxProvider["acquire"],
+  acquire: Acquire,
   host: ReadyMessage,
   around: Confinement["kind"],
 ): Promise<ProbeResult> {
@@ -46,8 +48,8 @@ function unproved(reason: string): ProbeResult {
   return { available: false, reason };
 }
 
-async function runProof(acquire: SandboxProvider["acquire"], code: string): Promise<GuestOutcome> {
-  const lease = await acquire({ taskId: "probe", projectId: "probe" });
+async function runProof(acquire: Acquire, code: string): Promise<GuestOutcome> {
+  const lease = await acquire({ projectId: "probe" });
   const program: GuestProgram = {
     language: "JAVASCRIPT",
     code,

@@ -1,11 +1,11 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { link, readFile, rm, writeFile } from "node:fs/promises";
 
 /** A secret made once and kept for the owner's eyes only. Linking a finished file means nobody ever reads half of it. */
 export async function keepSecret(file: string, prefix = ""): Promise<string> {
   const kept = await readSecret(file);
   if (kept !== null) return kept;
-  const draft = `${file}.${process.pid}`;
+  const draft = `${file}.${randomUUID()}`;
   await writeFile(draft, `${prefix}${randomBytes(24).toString("base64url")}\n`, { mode: 0o600 });
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;

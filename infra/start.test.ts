@@ -87,10 +87,8 @@ describe("npm start", () => {
     expect(await isServing()).toBe(false);
     expect(await postgresPid()).toBeNull();
 
-    const before = performance.now();
     const second = launch();
     await ready(second);
-    expect(performance.now() - before).toBeLessThan(5_000);
     expect(second.output()).toContain(key);
     expect(await stop(second)).toBe(0);
   });

@@ -56,6 +56,8 @@ export interface RecorderOptions {
 /** Output waits this long for more, so that a chatty guest makes few events and a reader still sees it live. */
 const COALESCE_MS = 20;
 const MAX_EVENT_CHARS = 16 * 1024;
+/** Beyond so many in one write, what changes streams again and again is told stream by stream. */
+const MAX_RUNS = 256;
 
 interface OutputRun {
   readonly stream: OutputStream;
@@ -86,10 +88,12 @@ export function createRecorder({ task, store, keptOutput, onBroken }: RecorderOp
   let turn: Promise<unknown> = Promise.resolve();
 
   function keep(stream: OutputStream, text: string): void {
-    const last = pending.at(-1);
-    if (last && "text" in last && last.stream === stream && last.text.length + text.length <= MAX_EVENT_CHARS) {
-      last.text += text;
-    } else pending.push({ stream, text });
+    const fits = (run: Item | undefined): run is OutputRun =>
+      run !== undefined && "text" in run && run.stream === stream && run.text.length + text.length <= MAX_EVENT_CHARS;
+    const [before, last] = [pending.at(-2), pending.at(-1)];
+    if (fits(last)) last.text += text;
+    else if (pending.length >= MAX_RUNS && last && "text" in last && fits(before)) before.text += text;
+    else pending.push({ stream, text });
   }
 
   function take(): { write: SegmentWrite; waiting: Waiting[] } {

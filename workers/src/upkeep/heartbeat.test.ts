@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { cancelTasks, listEvents, recoverFromLostWorkers } from "@airlock/shared/db";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openTestWorker, type TestWorker } from "../../testing/worker.ts";
@@ -115,8 +116,9 @@ describe("the heartbeat", () => {
         return 5;
       },
     });
-    heart = startHeartbeat({ ...worker.context, log, running }, { periodMs: 20, freshMs: 1 });
+    heart = startHeartbeat({ ...worker.context, log, running }, { periodMs: 20, freshMs: 2_000 });
     await expect.poll(() => failures.length, patience).toBeGreaterThan(1);
+    await sleep(2_000);
     let fresh = false;
     const stopping = new AbortController();
     const waiting = heart.isFresh(new AbortController().signal).then(() => (fresh = true));

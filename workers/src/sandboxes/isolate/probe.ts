@@ -7,10 +7,18 @@ type Acquire = (request: Pick<LeaseRequest, "projectId">) => Promise<Lease>;
 /** Globals through which code usually reaches the world around it. */
 const FORBIDDEN = ["fetch", "process", "require", "module", "std", "os", "bjson", "Deno", "Bun", "WebSocket", "Worker"];
 
+/** For all that is no proof of the time limit: a machine may be busy while a worker starts. */
+const AMPLE_MS = 30_000;
+const SHORT_MS = 300;
+
 const PROOFS = {
-  memory: { code: "const held = []; for (;;) held.push(new Uint8Array(1e6).fill(1))", ends: "OUT_OF_MEMORY" },
-  time: { code: "for (;;) {}", ends: "TIMEOUT" },
-  nativeTime: { code: 'Array.prototype.join.call({ length: 4e9 }, "")', ends: "TIMEOUT" },
+  memory: {
+    code: "const held = []; for (;;) held.push(new Uint8Array(1e6).fill(1))",
+    timeoutMs: AMPLE_MS,
+    ends: "OUT_OF_MEMORY",
+  },
+  time: { code: "for (;;) {}", timeoutMs: SHORT_MS, ends: "TIMEOUT" },
+  nativeTime: { code: 'Array.prototype.join.call({ length: 4e9 }, "")', timeoutMs: SHORT_MS, ends: "TIMEOUT" },
 } as const;
 
 /** Tries each wall by running guests against it; what does not hold makes the provider unavailable. */
@@ -19,13 +27,17 @@ export async function probeIsolate(
   host: ReadyMessage,
   around: Confinement["kind"],
 ): Promise<ProbeResult> {
-  for (const [wall, { code, ends }] of Object.entries(PROOFS)) {
-    const outcome = await runProof(acquire, code);
+  for (const [wall, { code, timeoutMs, ends }] of Object.entries(PROOFS)) {
+    const outcome = await runProof(acquire, code, timeoutMs);
     const held = outcome.kind === "failed" && outcome.failure.code === ends;
     if (!held) return unproved(`the ${wall} limit does not hold: ${JSON.stringify(outcome)}`);
   }
   const names = JSON.stringify(FORBIDDEN);
-  const looked = await runProof(acquire, `return ${names}.filter((name) => typeof globalThis[name] !== "undefined")`);
+  const looked = await runProof(
+    acquire,
+    `return ${names}.filter((name) => typeof globalThis[name] !== "undefined")`,
+    AMPLE_MS,
+  );
   if (looked.kind !== "returned" || looked.output !== "[]") {
     return unproved(`a guest reaches out of its VM: ${JSON.stringify(looked)}`);
   }
@@ -48,7 +60,7 @@ function unproved(reason: string): ProbeResult {
   return { available: false, reason };
 }
 
-async function runProof(acquire: Acquire, code: string): Promise<GuestOutcome> {
+async function runProof(acquire: Acquire, code: string, timeoutMs: number): Promise<GuestOutcome> {
   const lease = await acquire({ projectId: "probe" });
   const program: GuestProgram = {
     language: "JAVASCRIPT",
@@ -59,7 +71,7 @@ async function runProof(acquire: Acquire, code: string): Promise<GuestOutcome> {
     kept: null,
     live: true,
     limits: {
-      timeoutMs: 300,
+      timeoutMs,
       memoryBytes: 8 * 1024 * 1024,
       keptOutputBytes: 1024,
       outputBytes: 1024,

@@ -29,10 +29,11 @@ export interface CallPlace {
   give(call: OpenCall, result: CallResult, at: Date): void;
 }
 
-/** What has no effect outside may travel with whatever comes next. */
+/**
+ * What nothing outside depends on travels with whatever the guest does next: its next call, most likely, whose start
+ * would otherwise have to wait for this write to end.
+ */
 const SOON_MS = 5;
-/** The outcome of an effect is not left alone for long; the guest's next call most likely comes before that. */
-const OUTCOME_MS = 1;
 
 interface Ask {
   readonly kind: ApprovalKind;
@@ -210,7 +211,7 @@ export class CallHandler {
     call.startJournaled = false;
     call.journaled = true;
     const result = await runTool(tool, about, value, signal);
-    return this.#complete(call, result instanceof TooLarge ? await this.#file(call, result) : result, OUTCOME_MS);
+    return this.#complete(call, result instanceof TooLarge ? await this.#file(call, result) : result);
   }
 
   /** The claim journaled it as started, and it will not be: the next segment must not take it for lost. */
@@ -235,7 +236,7 @@ export class CallHandler {
     } catch (error) {
       if (done !== null) this.#ungiven -= 1;
       if (error instanceof Unrecorded) throw error;
-      return this.#complete(call, failureOf(error), OUTCOME_MS);
+      return this.#complete(call, failureOf(error));
     }
     const { result, at } = done as unknown as { result: CallResult; at: Date };
     this.#ungiven -= 1;
@@ -257,10 +258,10 @@ export class CallHandler {
     return { ok: true, value: JSON.stringify({ artifact }) };
   }
 
-  async #complete(call: OpenCall, result: CallResult, withinMs = SOON_MS): Promise<void> {
+  async #complete(call: OpenCall, result: CallResult): Promise<void> {
     const at = this.#now(call);
     const entry = callEntry(call, { status: statusOf(result), result: { result, at } });
-    this.#o.recorder.record(entry, withinMs).catch(() => undefined);
+    this.#o.recorder.record(entry, SOON_MS).catch(() => undefined);
     call.journaled = true;
     this.#place.give(call, result, at);
   }

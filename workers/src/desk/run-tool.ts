@@ -21,13 +21,12 @@ export async function runTool(
   input: unknown,
   stop: AbortSignal,
 ): Promise<CallResult | TooLarge> {
-  const late = new ToolError(`${tool.path} took longer than its ${tool.timeoutMs} ms`, "TOOL_TIMEOUT");
   const expiry = new AbortController();
-  const timer = setTimeout(() => expiry.abort(late), tool.timeoutMs);
+  const timer = setTimeout(() => expiry.abort(), tool.timeoutMs);
   try {
     const signal = AbortSignal.any([stop, expiry.signal]);
     const aborted = new Promise<never>((_, reject) => {
-      signal.addEventListener("abort", () => reject(stop.aborted ? new ToolError("the task was stopped") : late));
+      signal.addEventListener("abort", () => reject(stop.aborted ? new ToolError("the task was stopped") : late(tool)));
     });
     aborted.catch(() => undefined);
     return resultOf(tool, await Promise.race([tool.run({ ...context, signal }, input), aborted]));
@@ -36,6 +35,10 @@ export async function runTool(
   } finally {
     clearTimeout(timer);
   }
+}
+
+function late({ path, timeoutMs }: Tool): ToolError {
+  return new ToolError(`${path} took longer than its ${timeoutMs} ms`, "TOOL_TIMEOUT");
 }
 
 export function resultOf(tool: Tool, answer: unknown): CallResult | TooLarge {

@@ -35,9 +35,17 @@ export function createSegmentStore(deps: {
 }): SegmentStore {
   const { db, bus, workerId, onBusError } = deps;
 
-  /** A hint only: whoever misses it reads Postgres. */
+  const publish = createBatcher<readonly [string, number][], void>(
+    async (groups) => {
+      await bus.publish(topics.events, groups.flat());
+      return groups.map(() => undefined);
+    },
+    { maxItems: MAX_ITEMS },
+  );
+
+  /** A hint only: whoever misses it reads Postgres. What waits for the commit itself goes on before it is sent. */
   function announce(pairs: [string, number][]): void {
-    if (pairs.length > 0) bus.publish(topics.events, pairs).catch(onBusError);
+    if (pairs.length > 0) setImmediate(() => void publish(pairs).catch(onBusError));
   }
 
   function announceWritten(writes: readonly SegmentWrite[], written: readonly (SegmentWritten | null)[]): void {

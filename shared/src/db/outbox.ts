@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Database } from "./database.ts";
+import { type Database, PREPARED } from "./database.ts";
 import type { JobToAdd } from "./tasks/submit.ts";
 
 interface OutboxRow {
@@ -22,7 +22,7 @@ const toJob = (row: OutboxRow): JobToAdd => ({
  */
 export async function takeWaiting(db: Database, provider: string, window: number): Promise<JobToAdd[]> {
   const { rows } = await sql<OutboxRow>`
-    with room as (
+    ${PREPARED} with room as (
       select p.id as project_id, ${window} * p.weight - (
         select count(*) from outbox o
         where o.project_id = p.id and o.provider = ${provider} and o.enqueued_at is not null

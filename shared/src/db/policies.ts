@@ -1,7 +1,8 @@
 import { type Selectable, sql } from "kysely";
 import { newId } from "../contracts/index.ts";
 import type { PolicyMode, PolicyRule, RememberScope } from "../domain/index.ts";
-import type { Database } from "./database.ts";
+import { type Database, PREPARED } from "./database.ts";
+import { oneOf } from "./rows.ts";
 import type { Tables } from "./tables.ts";
 
 export type PolicyRow = Selectable<Tables["policies"]>;
@@ -86,9 +87,9 @@ export async function listPoliciesOf(
   projectIds: readonly string[],
 ): Promise<{ version: number; rows: PolicyRow[] }[]> {
   const { rows } = await sql<OwnedPolicyRow>`
-    select o.id as owner, o.policies_version as version, p.* from projects o left join policies p
+    ${PREPARED} select o.id as owner, o.policies_version as version, p.* from projects o left join policies p
       on p.project_id = o.id and (p.expires_at is null or p.expires_at > now())
-    where o.id = any(${projectIds}::uuid[]) order by p.id
+    where o.id = ${oneOf("uuid", projectIds)} order by p.id
   `.execute(db);
   const byOwner = Map.groupBy(rows, (row) => row.owner);
   return projectIds.map((id) => {

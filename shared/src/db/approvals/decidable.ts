@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { type Database, PREPARED } from "../database.ts";
+import { oneOf } from "../rows.ts";
 import type { ApprovalRow } from "./read.ts";
 
 /** An approval with what says who may decide it, and how. */
@@ -20,7 +21,7 @@ const SELECT = sql`
 
 /** In the order of the ids, of whatever project; null where there is none. */
 export async function findDecidable(db: Database, ids: readonly string[]): Promise<(Decidable | null)[]> {
-  const { rows } = await sql<Decidable>`${PREPARED} ${SELECT} where p.id = any(${ids}::uuid[])`.execute(db);
+  const { rows } = await sql<Decidable>`${PREPARED} ${SELECT} where p.id = ${oneOf("uuid", ids)}`.execute(db);
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.map((id) => byId.get(id.toLowerCase()) ?? null);
 }

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { ApprovalStatus } from "../../domain/index.ts";
 import { type Database, PREPARED } from "../database.ts";
+import { rowsOf } from "../rows.ts";
 import { storable } from "../tasks/storable.ts";
 import { toWoken, wakeParts, type Woken, type WokenRow } from "../tasks/wake.ts";
 import { type Consequence, consequenceParts } from "./consequences.ts";
@@ -42,12 +43,15 @@ export async function settleApprovals(
   const guard = { live: sql`${expiry} > now()`, overdue: sql`${expiry} <= now()`, always: sql`true` }[when];
   const { rows } = await sql<WokenRow & { approvals: string[]; at: Date }>`
     ${PREPARED} with asked as (
-      select * from unnest(
-        ${column("id")}::uuid[], ${column("status")}::text[], ${column("inputHash")}::text[],
-        ${outcomes.map((outcome) => storable(outcome.decidedBy))}::text[],
-        ${outcomes.map((outcome) => storable(outcome.reason))}::text[],
-        ${column("editedInput")}::text[], ${column("answer")}::text[]
-      ) as a (id, status, input_hash, decided_by, reason, edited_input, answer)
+      select * from ${rowsOf([
+        ["uuid", column("id")],
+        ["text", column("status")],
+        ["text", column("inputHash")],
+        ["text", outcomes.map((outcome) => storable(outcome.decidedBy))],
+        ["text", outcomes.map((outcome) => storable(outcome.reason))],
+        ["text", column("editedInput")],
+        ["text", column("answer")],
+      ])} as a (id, status, input_hash, decided_by, reason, edited_input, answer)
     ), locked as (
       select id from tasks where id in (select p.task_id from approvals p join asked using (id))
       order by id for update

@@ -3,6 +3,7 @@ import type { TaskJob } from "../../contracts/index.ts";
 import type { Language } from "../../domain/index.ts";
 import { type Database, PREPARED } from "../database.ts";
 import { type JournalRow, journalOf, readJournal } from "../journal.ts";
+import { rowsOf } from "../rows.ts";
 
 /** A guest that was kept when its task parked. */
 export interface KeptGuest {
@@ -80,10 +81,12 @@ export async function claimTasks(
 ): Promise<(ClaimedTask | null)[]> {
   const { rows } = await sql<ClaimedRow>`
     ${PREPARED} with asked as (
-      select * from unnest(
-        ${jobs.map((job) => job.taskId)}::uuid[], ${jobs.map((job) => job.job)}::integer[],
-        ${jobs.map((job) => job.isolation)}::text[], ${jobs.map((job) => job.image)}::bytea[]
-      ) as a (id, job, isolation, image)
+      select * from ${rowsOf([
+        ["uuid", jobs.map((job) => job.taskId)],
+        ["integer", jobs.map((job) => job.job)],
+        ["text", jobs.map((job) => job.isolation)],
+        ["bytea", jobs.map((job) => job.image)],
+      ])} as a (id, job, isolation, image)
     ), claimed as (
       update tasks t set
         status = 'RUNNING', worker_id = ${workerId}, segments = segments + 1, event_seq = event_seq + 1,

@@ -3,6 +3,7 @@ import type { NewEvent } from "../../contracts/index.ts";
 import type { EndedStatus, TaskFailure } from "../../domain/index.ts";
 import { type Database, PREPARED } from "../database.ts";
 import { type CallUpdate, type NewApproval, type NewCall, journalWrites } from "./journal-writes.ts";
+import { rowsOf } from "../rows.ts";
 import { storable } from "./storable.ts";
 
 /** How a segment ended its task. */
@@ -62,19 +63,25 @@ export async function writeSegments(db: Database, writes: readonly SegmentWrite[
   const events = writes.flatMap((write, index) => write.events.map((event, i) => ({ index, i, ...event })));
   const { rows } = await sql<SegmentWritten & { index: number }>`
     ${PREPARED} with asked as (
-      select * from unnest(
-        ${writes.map((_, index) => index)}::integer[], ${writes.map((write) => write.taskId)}::uuid[],
-        ${writes.map((write) => write.fence)}::integer[], ${writes.map((write) => write.events.length)}::integer[],
-        ${writes.map((write) => write.outputChars)}::integer[], ${writes.map((write) => write.calls.length)}::integer[],
-        ${writes.map(countCompletions)}::integer[], ${writes.map((write) => write.activeMs)}::integer[],
-        ${ends.map((end) => end?.status ?? null)}::text[], ${ends.map((end) => end?.output ?? null)}::text[],
-        ${ends.map((end) => end?.exitCode ?? null)}::integer[], ${ends.map((end) => end?.failure?.code ?? null)}::text[],
-        ${ends.map((end) => storable(end?.failure?.message))}::text[],
-        ${ends.map((end) => storable(end?.failure?.stack))}::text[],
-        ${parkings.map((parking) => parking?.wakes ?? null)}::integer[],
-        ${parkings.map((parking) => parking?.wakeAt ?? null)}::timestamptz[],
-        ${parkings.map((parking) => parking?.waitingFor ?? null)}::text[]
-      ) as a (
+      select * from ${rowsOf([
+        ["integer", writes.map((_, index) => index)],
+        ["uuid", writes.map((write) => write.taskId)],
+        ["integer", writes.map((write) => write.fence)],
+        ["integer", writes.map((write) => write.events.length)],
+        ["integer", writes.map((write) => write.outputChars)],
+        ["integer", writes.map((write) => write.calls.length)],
+        ["integer", writes.map(countCompletions)],
+        ["integer", writes.map((write) => write.activeMs)],
+        ["text", ends.map((end) => end?.status ?? null)],
+        ["text", ends.map((end) => end?.output ?? null)],
+        ["integer", ends.map((end) => end?.exitCode ?? null)],
+        ["text", ends.map((end) => end?.failure?.code ?? null)],
+        ["text", ends.map((end) => storable(end?.failure?.message))],
+        ["text", ends.map((end) => storable(end?.failure?.stack))],
+        ["integer", parkings.map((parking) => parking?.wakes ?? null)],
+        ["timestamptz", parkings.map((parking) => parking?.wakeAt ?? null)],
+        ["text", parkings.map((parking) => parking?.waitingFor ?? null)],
+      ])} as a (
         index, id, fence, events, chars, calls, completions, active_ms, status, output, exit_code, error_code,
         error_message, error_stack, wakes, wake_at, waiting_for
       )

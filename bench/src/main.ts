@@ -9,6 +9,7 @@ import { parkMany, wakeMany } from "./rows/parking.ts";
 import { streamRows } from "./rows/streams.ts";
 import { wakeRows } from "./rows/wake.ts";
 import { heapEnv } from "./heap.ts";
+import { marksEnv } from "./marks.ts";
 import { startStack } from "./stack.ts";
 import type { Backend } from "@airlock/shared/queue";
 import { isMet, ratio, renderTable, type Row } from "./table.ts";
@@ -76,15 +77,15 @@ async function runRows(
 
 /** On a stack of its own: what parked tasks weigh is seen best where there is nothing else. */
 async function parkRows(kind: Backend["kind"], parked: number, rounds: number): Promise<Row[]> {
-  const heapDir = await mkdtemp(path.join(tmpdir(), "airlock-heap-"));
-  const stack = await startStack(kind, heapEnv(heapDir));
+  const dir = await mkdtemp(path.join(tmpdir(), "airlock-bench-"));
+  const stack = await startStack(kind, { ...heapEnv(dir), ...marksEnv(dir) });
   try {
-    const batch = await parkMany(stack, parked, heapDir);
-    const wakes = await wakeRows(stack, rounds, parked);
+    const batch = await parkMany(stack, parked, dir);
+    const wakes = await wakeRows(stack, rounds, parked, dir);
     return [...batch.rows, ...wakes, await wakeMany(stack, batch.id, parked)];
   } finally {
     await stack.stop();
-    await rm(heapDir, { recursive: true, force: true });
+    await rm(dir, { recursive: true, force: true });
   }
 }
 

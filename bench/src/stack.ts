@@ -31,7 +31,7 @@ export async function startStack(kind: Backend["kind"], env: Readonly<Record<str
   try {
     const home = await mkdtemp(path.join(tmpdir(), "airlock-bench-"));
     undo.push(() => rm(home, { recursive: true, force: true }));
-    const postgres = await startEmbeddedPostgres({ home, log: console });
+    const postgres = await startEmbeddedPostgres({ home, log: console, settings: { track_commit_timestamp: "on" } });
     undo.push(() => postgres.stop());
     const redis = kind === "redis" ? await startRedisServer(["--appendonly", "yes"]) : null;
     if (redis) undo.push(() => redis.stop());

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Bus } from "@airlock/shared/bus";
 import { topics } from "@airlock/shared/contracts";
 import type { Woken } from "@airlock/shared/db";
@@ -54,27 +55,35 @@ export function createAnnouncer(parts: {
     { maxItems: REMOVE_CHUNK },
   );
 
-  function announceWoken({ toEnqueue, running, events }: Woken): void {
+  /** What tasks wait for. */
+  function wake({ toEnqueue, running }: Woken): void {
     if (toEnqueue.length > 0) send("woken tasks", queues.add(toEnqueue));
     if (running.length > 0) send("running tasks", bus.publish(topics.wake, [...running]));
-    if (events.length > 0) send("events", bus.publish(topics.events, [...events]));
   }
 
   return {
-    announce({ woken, settled = [], asked = [], policiesOf }) {
-      // First what a task waits for.
-      if (woken) announceWoken(woken);
-      if (policiesOf !== undefined) send("policies", bus.publish(topics.policies, [policiesOf]));
-      const pairs = [...settled, ...asked.map(({ projectId, id }) => [projectId, id] as const)];
-      if (pairs.length > 0) send("approvals", bus.publish(topics.approvals, pairs.map(toPair)));
-      if (asked.length > 0) send("approval jobs", approvals.add(asked.map(toJob)));
-      if (settled.length > 0) send("approval jobs", Promise.all(settled.map(([, id]) => removeJob(id))));
+    announce(news) {
+      if (news.woken) wake(news.woken);
+      // BullMQ writes to its connection a little later: nothing else is written before that.
+      send(
+        "hints",
+        nextTurn().then(() => tell(news)),
+      );
     },
     async settle() {
       stopping = true;
-      await Promise.all(sending);
+      while (sending.size > 0) await Promise.all(sending);
     },
   };
+
+  function tell({ woken, settled = [], asked = [], policiesOf }: News): void {
+    if (policiesOf !== undefined) send("policies", bus.publish(topics.policies, [policiesOf]));
+    if (woken && woken.events.length > 0) send("events", bus.publish(topics.events, [...woken.events]));
+    const pairs = [...settled, ...asked.map(({ projectId, id }) => [projectId, id] as const)];
+    if (pairs.length > 0) send("approvals", bus.publish(topics.approvals, pairs.map(toPair)));
+    if (asked.length > 0) send("approval jobs", approvals.add(asked.map(toJob)));
+    if (settled.length > 0) send("approval jobs", Promise.all(settled.map(([, id]) => removeJob(id))));
+  }
 }
 
 function toJob({ id, expiresAt }: { id: string; expiresAt: Date }): { id: string; delayMs: number } {

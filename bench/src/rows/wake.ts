@@ -1,49 +1,45 @@
-import { topics } from "@airlock/shared/contracts";
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
 import { openBareQueue } from "../bare.ts";
+import { markOf } from "../marks.ts";
 import type { Stack } from "../stack.ts";
 import { median, quantile } from "../statistics.ts";
 import type { Row } from "../table.ts";
 
-const SUBMIT = `mutation { submitTask(input: { code: "return await tools.util.echo({ value: 1 })" }) { id } }`;
-const PENDING = `query ($id: ID!) { task(id: $id) { status approvals(status: PENDING) { id inputHash } } }`;
+const CODE =
+  "const { value } = await tools.util.echo({ value: input }); await tools.bench.mark({ id: value ?? input })";
+const SUBMIT = `mutation ($code: String!, $input: JSON!) { submitTask(input: { code: $code, input: $input }) { id } }`;
+const LOOK = `query ($id: ID!) { task(id: $id) { status approvals(status: PENDING) { id inputHash } } }`;
 const DECIDE = `mutation ($input: DecideApprovalInput!) { decideApproval(input: $input) { id } }`;
 
-interface Pending {
+interface Look {
   task: { status: string; approvals: { id: string; inputHash: string }[] };
 }
 
 /**
- * One decision at a time while many other tasks are parked: until the woken task has ended, which is one commit after
- * its guest ran again. The decision's commit is heard of over the same bus as the end.
+ * One decision at a time while many other tasks are parked: until the woken guest has run on to its next call. The
+ * decision's commit is as Postgres has it.
  */
-export async function wakeRows(stack: Stack, rounds: number, parked: number): Promise<Row[]> {
-  const heard = new Map<string, { at: number; seq: number }[]>();
-  let tell: () => void = () => undefined;
-  const unsubscribe = await stack.bus.subscribe(topics.events, (pairs) => {
-    const at = performance.now();
-    for (const [id, seq] of pairs) heard.get(id)?.push({ at, seq });
-    tell();
-  });
+export async function wakeRows(stack: Stack, rounds: number, parked: number, marks: string): Promise<Row[]> {
   const queue = await openBareQueue(stack.backend);
+  const client = new pg.Client({ connectionString: stack.databaseUrl });
+  await client.connect();
   const [bare, fromRequest, fromCommit]: [number[], number[], number[]] = [[], [], []];
   for (let i = 0; i < rounds; i += 1) {
     bare.push(await queue.promoteToProcessed());
-    const { submitTask } = await stack.api<{ submitTask: { id: string } }>(SUBMIT);
-    const approval = await pendingOf(stack, submitTask.id);
-    const hints: { at: number; seq: number }[] = [];
-    heard.set(submitTask.id, hints);
-    const from = performance.now();
-    const decided = stack.api(DECIDE, { input: { ...approval, decision: "APPROVE" } });
-    // Decided, resumed, the call's outcome, and the end: four events, however they travel.
-    while ((hints.at(-1)?.seq ?? 0) < (hints[0]?.seq ?? 0) + 3) await new Promise<void>((resolve) => (tell = resolve));
-    await decided;
-    heard.delete(submitTask.id);
-    const [committed, ended] = [hints[0]?.at ?? 0, hints.at(-1)?.at ?? 0];
-    fromRequest.push(ended - from);
-    fromCommit.push(ended - committed);
+    const mark = randomUUID();
+    const { submitTask } = await stack.api<{ submitTask: { id: string } }>(SUBMIT, { code: CODE, input: mark });
+    const [approval] = await lookFor(stack, submitTask.id, "PARKED");
+    const from = performance.timeOrigin + performance.now();
+    await stack.api(DECIDE, { input: { ...approval, decision: "APPROVE" } });
+    const running = await markOf(mark, marks);
+    fromRequest.push(running - from);
+    fromCommit.push(running - (await committedAt(client, approval?.id ?? "")));
+    await lookFor(stack, submitTask.id, "SUCCEEDED");
   }
+  await client.end();
   await queue.close();
-  await unsubscribe();
   const { kind } = stack.backend;
   const row = (name: string, times: number[], bar: number): Row => ({
     name: `${name}, ${parked} parked, p50, ${kind}`,
@@ -51,15 +47,26 @@ export async function wakeRows(stack: Stack, rounds: number, parked: number): Pr
     bare: median(bare),
     unit: "ms",
     bar,
-    detail: `p99 ${quantile(times, 0.99).toFixed(1)} ms; until the woken task has run its call and ended; bare: promote to processed`,
+    detail: `p99 ${quantile(times, 0.99).toFixed(1)} ms; until the woken guest made its next call; bare: promote to processed`,
   });
-  return [row("decision's commit to woken", fromCommit, 4), row("decision's request to woken", fromRequest, 7)];
+  return [
+    row("decision's commit to guest running", fromCommit, 4),
+    row("decision's request to guest running", fromRequest, 7),
+  ];
 }
 
-async function pendingOf(stack: Stack, id: string): Promise<{ id: string; inputHash: string }> {
+async function lookFor(stack: Stack, id: string, status: string): Promise<Look["task"]["approvals"]> {
   for (;;) {
-    const { task } = await stack.api<Pending>(PENDING, { id });
-    const [approval] = task.approvals;
-    if (task.status === "PARKED" && approval) return approval;
+    const { task } = await stack.api<Look>(LOOK, { id });
+    if (task.status === status) return task.approvals;
+    await sleep(2);
   }
+}
+
+async function committedAt(client: pg.Client, approvalId: string): Promise<number> {
+  const { rows } = await client.query<{ at: string }>(
+    "select extract(epoch from pg_xact_commit_timestamp(xmin)) * 1000 as at from approvals where id = $1",
+    [approvalId],
+  );
+  return Number(rows[0]?.at);
 }

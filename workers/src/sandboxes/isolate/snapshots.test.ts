@@ -1,4 +1,4 @@
-import { deflateRawSync } from "node:zlib";
+import { zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ProgramOptions, startGuest } from "../../../testing/driven-guest.ts";
 import { runProgram } from "../../../testing/run-program.ts";
@@ -126,10 +126,10 @@ describe("a state that is not what was kept", () => {
     ["empty", () => Buffer.alloc(0)],
     ["a byte", () => Buffer.of(1)],
     ["text", () => Buffer.from("not a snapshot at all")],
-    ["an empty stream", () => deflateRawSync(Buffer.alloc(0))],
-    ["zeros", () => deflateRawSync(Buffer.alloc(4096))],
-    ["a header that lies", () => deflateRawSync(Buffer.alloc(64, 0xff))],
-    ["a bomb", () => deflateRawSync(Buffer.alloc(128 * 1024 * 1024))],
+    ["an empty stream", () => zstdCompressSync(Buffer.alloc(0))],
+    ["zeros", () => zstdCompressSync(Buffer.alloc(4096))],
+    ["a header that lies", () => zstdCompressSync(Buffer.alloc(64, 0xff))],
+    ["a bomb", () => zstdCompressSync(Buffer.alloc(128 * 1024 * 1024))],
     ...[0.1, 0.5, 0.9, 0.999].map((part): [string, (state: Buffer) => Buffer] => [`cut at ${part}`, cut(part)]),
     ...[0.01, 0.3, 0.6, 0.95].map((part): [string, (state: Buffer) => Buffer] => [`flipped at ${part}`, flip(part)]),
   ])("ends its guest with a code, and nobody else: %s", async (_, damage) => {

@@ -27,6 +27,7 @@ export class Machine {
   #view: DataView;
 
   readonly #plan: ResetPlan;
+  #isNew = false;
 
   constructor(modules: EngineModules, image: BootImage, plan: ResetPlan) {
     this.image = image;
@@ -50,6 +51,18 @@ export class Machine {
 
   get memoryBytes(): number {
     return this.engine.memory.buffer.byteLength;
+  }
+
+  /** Makes it new ahead of its next guest, while nobody waits. */
+  resetAhead(): void {
+    this.reset();
+    this.#isNew = true;
+  }
+
+  /** For a guest that begins now. */
+  begin(): void {
+    if (!this.#isNew) this.reset();
+    this.#isNew = false;
   }
 
   reset(): void {

@@ -83,7 +83,7 @@ describe("a snapshot of a memory", () => {
       changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7));
       try {
         const read = readSnapshot(changed, 2 * PAGE);
-        // A bit that pads the last byte of the deflated stream says nothing.
+        // A bit that pads the last byte of the compressed stream says nothing.
         const restored = change(image, 2, []);
         applySnapshot(restored, read);
         return Buffer.from(restored).equals(

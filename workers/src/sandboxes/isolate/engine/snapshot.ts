@@ -1,8 +1,8 @@
-import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
+import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { PAGE_BYTES } from "./abi.ts";
 
 /** Part of the boot image's hash: what was stored in another format is not read. */
-export const SNAPSHOT_FORMAT = 2;
+export const SNAPSHOT_FORMAT = 3;
 
 /** What of a guest does not lie in its memory. */
 export interface SnapshotHead {
@@ -28,9 +28,11 @@ const HEADER_WORDS = 8;
 type Header = [number, number, number, number, number, number, number, number];
 /** Stretches that are equal, as most are, are compared in one go. */
 const STRETCH_WORDS = 4096;
+/** A small guest in 0.06 ms; deflate makes the same size in 0.23. */
+const FASTEST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
 /**
- * The difference of a guest's memory from the boot image: runs of changed words, as they are now, deflated. The words
+ * The difference of a guest's memory from the boot image: runs of changed words, as they are now, compressed. The words
  * are mostly pointers, alike in their upper halves: stored plain they take half of what they take XOR the image's
  * (3.0 against 5.0 kB for a small guest). The engine's stack, which lies before everything else up to `stackEnd`, is
  * empty while a guest waits: what calls have left there is not kept.
@@ -46,7 +48,7 @@ export function takeSnapshot(memory: Uint8Array, image: Uint8Array, stackEnd: nu
   const header = [main, printed, kept, open, memory.length, packed.length, words.length];
   header.forEach((word, i) => plain.writeUInt32LE(word, 4 * (i + 1)));
   plain.writeUInt32LE(crc32(plain.subarray(4)));
-  return deflateRawSync(plain, { level: 3 });
+  return zstdCompressSync(plain, FASTEST);
 }
 
 function compare(memory: Uint8Array, image: Uint8Array, from: number): { runs: number[]; words: number[] } {
@@ -101,7 +103,7 @@ function unpackNumbers(bytes: Uint8Array): number[] {
 /** Throws where the bytes are not a snapshot of a guest with at most so much memory. */
 export function readSnapshot(stored: Uint8Array, maxMemory: number): Snapshot {
   // All words changed, each in a run of its own, is less than this.
-  const plain = new Uint8Array(inflateRawSync(stored, { maxOutputLength: 2 * maxMemory })).slice();
+  const plain = new Uint8Array(zstdDecompressSync(stored, { maxOutputLength: 2 * maxMemory })).slice();
   if (plain.length < 4 * HEADER_WORDS) throw new Error("not a snapshot");
   const header = Array.from(new Uint32Array(plain.buffer, 0, HEADER_WORDS));
   const [checksum, main, printed, kept, open, memory, packed, count] = header as Header;

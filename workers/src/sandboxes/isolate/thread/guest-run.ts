@@ -102,7 +102,7 @@ export class GuestRun implements EngineHooks {
       const machine = this.#machine;
       const { memoryBytes } = this.#request.limits;
       const snapshot = readSnapshot(state, machine.memoryBytes + memoryBytes + MEMORY_FOR_LAST_WORDS);
-      machine.reset();
+      machine.begin();
       machine.growTo(snapshot.memory);
       applySnapshot(machine.bytes, snapshot);
       machine.hooks = this;
@@ -272,7 +272,7 @@ export class GuestRun implements EngineHooks {
   #prepare(): void {
     const { limits, clockStart, seed } = this.#request;
     const machine = this.#machine;
-    machine.reset();
+    machine.begin();
     machine.hooks = this;
     machine.engine.qjs_set_memory_limit(memoryLimit(limits.memoryBytes));
     machine.writeFloat(BOX_FLOATS.elapsed, 0);

@@ -29,6 +29,14 @@ function machineFor(project: string, using: { modules: EngineModules; image: Boo
   return kept ?? new Machine(using.modules, using.image, plan);
 }
 
+/** The next guest finds it new: it is reset behind the message that ends this one. */
+function keepFor(project: string, machine: Machine): void {
+  machines.set(project, machine);
+  setImmediate(() => {
+    if (machines.get(project) === machine) machine.resetAhead();
+  });
+}
+
 function send(message: FromThread): void {
   port.postMessage(message);
 }
@@ -57,7 +65,7 @@ function run({ request, stripped, resumed }: Extract<ToThread, { type: "run" }>)
       turn: (said, idle) => send({ type: "turn", id, said, ...idle }),
       ended: (end, said, dropped, sound) => {
         current = null;
-        if (sound) machines.set(project, machine);
+        if (sound) keepFor(project, machine);
         send({ type: "ended", id, end, said, dropped, stripped: justStripped });
       },
     },

@@ -1,5 +1,5 @@
 import type { Inspect } from "./inspect.ts";
-import type { Intrinsics } from "./intrinsics.ts";
+import type { Intrinsics } from "../javascript/intrinsics.ts";
 
 /** 1 is stdout, 2 is stderr; the text goes to the host at once, so that order over both streams is kept. */
 export type Emit = (stream: 1 | 2, text: string) => void;

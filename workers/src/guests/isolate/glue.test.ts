@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { makeConsole } from "./console.ts";
-import { makeErrors } from "./errors.ts";
+import { makeErrors } from "../javascript/errors.ts";
 import { glueSource } from "./glue.ts";
 import { makeInspect } from "./inspect.ts";
-import { makeRandom } from "./random.ts";
-import { makeTimers } from "./timers.ts";
-import { makeTools } from "./tools.ts";
+import { makeRandom } from "../javascript/random.ts";
+import { makeTimers } from "../javascript/timers.ts";
+import { makeTools } from "../javascript/tools.ts";
 
 /** Without comments; the glue has no string with either of their beginnings in it. */
 const bare = (source: string) => source.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/\/\/.*$/gm, "");

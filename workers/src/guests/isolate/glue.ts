@@ -1,12 +1,12 @@
-import { BOX_BYTES, BOX_FLOATS, BOX_WORDS } from "./box.ts";
-import { CALL_INPUT_CHARS, CALL_PATH_CHARS } from "./call-limits.ts";
+import { BOX_BYTES, BOX_FLOATS, BOX_WORDS } from "../javascript/box.ts";
+import { CALL_INPUT_CHARS, CALL_PATH_CHARS } from "../javascript/call-limits.ts";
 import { makeConsole } from "./console.ts";
-import { makeErrors, tameErrors, type Errors } from "./errors.ts";
+import { makeErrors, tameErrors, type Errors } from "../javascript/errors.ts";
 import { makeInspect, type Inspect } from "./inspect.ts";
-import { captureIntrinsics, type Intrinsics } from "./intrinsics.ts";
-import { makeRandom } from "./random.ts";
-import { makeTimers } from "./timers.ts";
-import { makeTools } from "./tools.ts";
+import { captureIntrinsics, type Intrinsics } from "../javascript/intrinsics.ts";
+import { makeRandom } from "../javascript/random.ts";
+import { makeTimers } from "../javascript/timers.ts";
+import { makeTools } from "../javascript/tools.ts";
 import { installUrl } from "./url.ts";
 
 /** What the host calls, by name; it takes these out of the boot image and the guest never sees them. */

@@ -1,5 +1,5 @@
-import type { Errors } from "./errors.ts";
-import type { Intrinsics } from "./intrinsics.ts";
+import type { Errors } from "../javascript/errors.ts";
+import type { Intrinsics } from "../javascript/intrinsics.ts";
 
 export type Inspect = (value: unknown) => string;
 

@@ -12,7 +12,7 @@ export const OUTPUT_CHARS = 64 * 1024;
 
 /** What the worker tells the agent. */
 export type ToAgent =
-  /** Once, after `ready`. */
+  /** Once, and first. It may be sent before the agent is ready: it waits in the channel. */
   | readonly ["start", StartOrder]
   /** The outcome of call `id`: the guest's clock jumps to `at`; `told` is what the guest's glue takes, as JSON text. */
   | readonly ["settle", id: number, at: number, told: string]
@@ -26,13 +26,15 @@ export interface StartOrder {
   /** JSON text. */
   readonly input: string | null;
   readonly seed: string;
+  /** SHA-256 of `seed`, hex: what the random sequences of JavaScript begin with, in every sandbox alike. */
+  readonly digest: string;
   readonly clockStart: number;
   readonly live: boolean;
 }
 
 /** What the agent tells the worker, which trusts none of it. */
 export type FromAgent =
-  /** It has booted and waits for its order; warm sandboxes wait here. */
+  /** It has booted: time counts from here. Said before it looks for its order; warm sandboxes wait here. */
   | readonly ["ready"]
   /** 1 is stdout, 2 is stderr. */
   | readonly ["out", stream: 1 | 2, text: string]

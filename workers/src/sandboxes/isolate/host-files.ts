@@ -23,7 +23,9 @@ export function findHostFiles(): HostFiles {
     engine,
     readable: [
       here("./"),
+      here("../rules/"),
       here("../../guests/isolate/"),
+      here("../../guests/javascript/"),
       // Says that the files are ES modules.
       here("../../../package.json"),
       engine.main,

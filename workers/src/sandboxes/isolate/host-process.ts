@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
-import type { GuestChannel, GuestIdle, GuestOutcome, GuestProgram, RunningGuest, Settlement } from "../port.ts";
+import type { GuestChannel, GuestIdle, GuestOutcome, GuestProgram, RunningGuest } from "../port.ts";
+import { settlementText } from "../settlement-text.ts";
 import { permissionFlags, type Confinement } from "./confinement.ts";
 import { createFrameSender, readFrames, type FrameSender } from "./frames.ts";
 import type { HostFiles } from "./host-files.ts";
@@ -70,7 +71,7 @@ export class HostProcess {
     return {
       outcome: this.#run(id, project, program, channel, signal),
       settle: (settlement) =>
-        this.#tell({ type: "settle", id, call: settlement.id, at: settlement.at, told: tellOf(settlement) }),
+        this.#tell({ type: "settle", id, call: settlement.id, at: settlement.at, told: settlementText(settlement) }),
       tick: ({ turn }) => this.#tell({ type: "tick", id, turn }),
       goLive: () => this.#tell({ type: "live", id }),
       park: ({ turn }) => this.#tell({ type: "park", id, turn }),
@@ -206,12 +207,4 @@ export class HostProcess {
 
 function idleOf({ turn, waits, timerMs, timerAt }: TurnMessage): GuestIdle {
   return { turn, waits, timerMs, timerAt };
-}
-
-/** The text that the guest's glue reads: the result's own JSON goes in as it is. */
-function tellOf({ id, result, meta }: Settlement): string {
-  const told = result.ok
-    ? `"ok":true${result.value === null ? "" : `,"value":${result.value}`}`
-    : `"ok":false,"code":${JSON.stringify(result.code)},"message":${JSON.stringify(result.message)}`;
-  return `{"id":${id},${told},"meta":${JSON.stringify(meta)}}`;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DrivenGuest, startGuest } from "../../../testing/driven-guest.ts";
 import { runProgram } from "../../../testing/run-program.ts";
-import { CALL_INPUT_CHARS, CALL_PATH_CHARS, OPEN_CALLS } from "../../guests/isolate/call-limits.ts";
+import { CALL_INPUT_CHARS, CALL_PATH_CHARS, OPEN_CALLS } from "../../guests/javascript/call-limits.ts";
 import type { GuestCall, GuestOutcome } from "../port.ts";
 import { createIsolateProvider, type IsolateProvider } from "./index.ts";
 

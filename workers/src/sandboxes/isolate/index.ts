@@ -1,6 +1,6 @@
-import type { Language } from "@airlock/shared/domain";
 import { z } from "zod";
-import type { Lease, LeaseRequest, ProviderCapabilities, RunningGuest, SandboxProvider } from "../port.ts";
+import type { Lease, LeaseRequest, ProviderCapabilities, SandboxProvider } from "../port.ts";
+import { refusedGuest } from "../refused.ts";
 import { chooseConfinement, type Confinement } from "./confinement.ts";
 import { findHostFiles } from "./host-files.ts";
 import { closedError, HostPool, type PoolLog } from "./host-pool.ts";
@@ -62,7 +62,8 @@ export function createIsolateProvider(config: IsolateConfig = {}): IsolateProvid
     let held = true;
     const lease: Lease = {
       start: (program, channel, signal) => {
-        if (!CAPABILITIES.languages.includes(program.language)) return refuse(program.language);
+        if (!CAPABILITIES.languages.includes(program.language))
+          return refusedGuest("the isolate", CAPABILITIES, program.language);
         // A lease given back while its guest runs takes the guest with it.
         signal.addEventListener("abort", () => own.abort(), { once: true, signal: own.signal });
         if (signal.aborted) own.abort();
@@ -108,15 +109,3 @@ export function createIsolateProvider(config: IsolateConfig = {}): IsolateProvid
 }
 
 async function* noFiles(): AsyncGenerator<never> {}
-
-function refuse(language: Language): RunningGuest {
-  const message = `the isolate runs ${CAPABILITIES.languages.join(" and ")}, not ${language}`;
-  const ignore = () => {};
-  return {
-    outcome: Promise.resolve({ kind: "failed", failure: { code: "UNSUPPORTED_ENVIRONMENT", message } }),
-    settle: ignore,
-    tick: ignore,
-    goLive: ignore,
-    park: ignore,
-  };
-}

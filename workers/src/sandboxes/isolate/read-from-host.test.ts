@@ -1,6 +1,6 @@
 import { TASK_ERRORS } from "@airlock/shared/domain";
 import { describe, expect, it } from "vitest";
-import { CALL_INPUT_CHARS, CALL_PATH_CHARS } from "../../guests/isolate/call-limits.ts";
+import { CALL_INPUT_CHARS, CALL_PATH_CHARS } from "../../guests/javascript/call-limits.ts";
 import { readFromHost } from "./read-from-host.ts";
 
 const READY = { type: "ready", image: "00", environment: [], network: [], files: [] };

@@ -1,5 +1,5 @@
-import { CALL_INPUT_CHARS, CALL_PATH_CHARS } from "../../guests/isolate/call-limits.ts";
-import { isGuestError } from "./guest-errors.ts";
+import { CALL_INPUT_CHARS, CALL_PATH_CHARS } from "../../guests/javascript/call-limits.ts";
+import { isGuestError } from "../rules/guest-errors.ts";
 import type { CallTuple, FromHost, GuestEnd, OutputMessage } from "./messages.ts";
 
 /** Checks a message of a host process that a guest may have taken over; throws where it is not one of ours. */

@@ -19,7 +19,7 @@ export interface BootImage {
 /** Addresses in the image. What they point at was allocated before the image was taken, so they always hold. */
 export interface ImagePointers {
   readonly context: number;
-  /** The letter box shared by host and glue, see `guests/isolate/box.ts`. */
+  /** The letter box shared by host and glue, see `guests/javascript/box.ts`. */
   readonly box: number;
   /** 64 bytes for arguments and results of engine calls. */
   readonly scratch: number;

@@ -2,7 +2,8 @@ import { availableParallelism } from "node:os";
 import type { BootImage } from "../engine/boot-image.ts";
 import type { EngineModules } from "../engine/modules.ts";
 import type { FromHost, GuestEnd, RunMessage, ToGuest, ToHost } from "../messages.ts";
-import { timeoutEnd } from "../thread/ends.ts";
+import { ranTooLong } from "../../rules/failures.ts";
+import { failedEnd } from "../thread/ends.ts";
 import type { FromThread, Resumed, Said } from "../thread/messages.ts";
 import { type GuestThread, type RunningGuest } from "./guest-thread.ts";
 import { StrippedPrograms } from "./stripped-programs.ts";
@@ -210,7 +211,7 @@ export class Dispatcher {
     this.#running.set(request.id, thread);
     this.#young++;
     const stripped = request.typescript ? this.#stripped.get(request.code) : null;
-    const killEnd = timeoutEnd(request.limits);
+    const killEnd = failedEnd(ranTooLong(request.limits));
     const fresh = { young: true, live: request.live, busySince: now, idleTurn: null, mail: null };
     const killAt = now + timeMs + GRACE_MS;
     thread.run({ request, resumed, droppedBefore, startedAt: now, killAt, killEnd, ...fresh }, stripped);

@@ -1,6 +1,7 @@
-import type { GuestLimits, TaskErrorCode } from "@airlock/shared/domain";
+import type { GuestLimits, TaskErrorCode, TaskFailure } from "@airlock/shared/domain";
 import type { Box, Machine } from "../engine/machine.ts";
-import { isCallError } from "../guest-errors.ts";
+import { tookTooMuchMemory } from "../../rules/failures.ts";
+import { isCallError } from "../../rules/guest-errors.ts";
 import type { GuestEnd } from "../messages.ts";
 
 /** The ends that a guest can come to, in words that name the cause. */
@@ -12,45 +13,9 @@ const MAX_STACK_CHARS = 32 * 1024;
 /** The second is a string beyond 2^30 characters: doubled without end, it has not yet been allocated. */
 const NO_MEMORY = new Set(["InternalError: out of memory", "InternalError: string too long"]);
 
-export const NEVER_SETTLES: GuestEnd = {
-  kind: "failed",
-  code: "GUEST_ERROR",
-  message: "the program waits for a promise that nothing can settle any more: no timer and no call is pending",
-};
-
-export function timeoutEnd(limits: GuestLimits): GuestEnd {
-  return { kind: "failed", code: "TIMEOUT", message: `the program ran longer than its ${limits.timeoutMs} ms` };
-}
-
-export function memoryEnd(limits: GuestLimits): GuestEnd {
-  return {
-    kind: "failed",
-    code: "OUT_OF_MEMORY",
-    message: `the program needs more than its ${limits.memoryBytes} bytes of memory`,
-  };
-}
-
-export function printedTooMuch(limits: GuestLimits): GuestEnd {
-  return {
-    kind: "failed",
-    code: "OUTPUT_LIMIT",
-    message: `the program printed more than its ${limits.outputBytes} bytes`,
-  };
-}
-
-/** The glue sends nothing like it: the guest got around it, or it sends more than anyone can hold. */
-export function badCall(what: string): GuestEnd {
-  return { kind: "failed", code: "GUEST_ERROR", message: `the program made a call that cannot be sent: ${what}` };
-}
-
-/** `bytes` is null where the JSON was too large to be written at all. */
-export function returnedTooMuch(bytes: number | null, limits: GuestLimits): GuestEnd {
-  const returned = bytes === null ? "more JSON than its memory holds" : `${bytes} bytes of JSON`;
-  return {
-    kind: "failed",
-    code: "OUTPUT_LIMIT",
-    message: `the program returned ${returned}; it may return ${limits.resultBytes} bytes`,
-  };
+/** As an end of a guest in here. */
+export function failedEnd({ code, message }: TaskFailure): GuestEnd {
+  return { kind: "failed", code, message };
 }
 
 /** A fault inside the engine itself: this guest's machine is broken, nothing else is. */
@@ -59,7 +24,8 @@ export function trapEnd(error: unknown, machine: Machine, limits: GuestLimits): 
   if (error instanceof RangeError && message.includes("call stack")) {
     return { kind: "failed", code: "GUEST_ERROR", message: "RangeError: the program recursed too deeply" };
   }
-  if (machine.memoryBytes >= limits.memoryBytes || message === "no memory for text") return memoryEnd(limits);
+  if (machine.memoryBytes >= limits.memoryBytes || message === "no memory for text")
+    return failedEnd(tookTooMuchMemory(limits));
   return { kind: "failed", code: "SANDBOX_FAILED", message: `the engine broke under the program: ${message}` };
 }
 
@@ -68,10 +34,10 @@ export function describeThrown(machine: Machine, thrown: Box, prefix: string, li
   const text = machine.callGlue("describe", thrown);
   const told = machine.isException(text) ? null : parseTold(machine.readString(text));
   if (told === null) {
-    if (machine.memoryBytes >= limits.memoryBytes) return memoryEnd(limits);
+    if (machine.memoryBytes >= limits.memoryBytes) return failedEnd(tookTooMuchMemory(limits));
     return { kind: "failed", code: "GUEST_ERROR", message: `${prefix}the program threw something that cannot be told` };
   }
-  if (told.name === "InternalError" && NO_MEMORY.has(told.message)) return memoryEnd(limits);
+  if (told.name === "InternalError" && NO_MEMORY.has(told.message)) return failedEnd(tookTooMuchMemory(limits));
   const message = cut(prefix + told.message, MAX_MESSAGE_CHARS);
   const code = codeOf(told);
   if (told.stack?.includes("task.") !== true) return { kind: "failed", code, message };

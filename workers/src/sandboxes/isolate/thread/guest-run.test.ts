@@ -1,7 +1,7 @@
 import { DEFAULT_GUEST_LIMITS } from "@airlock/shared/domain";
 import { beforeAll, describe, expect, it } from "vitest";
 import { makeTestEngine, type TestEngine } from "../../../../testing/engine.ts";
-import { CALL_INPUT_CHARS, CALL_PATH_CHARS, OPEN_CALLS } from "../../../guests/isolate/call-limits.ts";
+import { CALL_INPUT_CHARS, CALL_PATH_CHARS, OPEN_CALLS } from "../../../guests/javascript/call-limits.ts";
 import { HOST_FUNCTIONS } from "../../../guests/isolate/glue.ts";
 import type { GuestEnd, RunMessage } from "../messages.ts";
 import { GuestRun } from "./guest-run.ts";

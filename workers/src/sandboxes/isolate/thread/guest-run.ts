@@ -1,24 +1,16 @@
 import { createHash } from "node:crypto";
-import { BOX_FLOATS, BOX_WORDS } from "../../../guests/isolate/box.ts";
-import { CALL_INPUT_CHARS, CALL_PATH_CHARS } from "../../../guests/isolate/call-limits.ts";
+import { BOX_FLOATS, BOX_WORDS } from "../../../guests/javascript/box.ts";
+import { CALL_INPUT_CHARS, CALL_PATH_CHARS } from "../../../guests/javascript/call-limits.ts";
 import { type GlueEntry, HOST_FUNCTIONS } from "../../../guests/isolate/glue.ts";
 import { PROMISE_FULFILLED, PROMISE_PENDING, type EngineHooks } from "../engine/abi.ts";
 import type { Box, Machine } from "../engine/machine.ts";
 import { applySnapshot, readSnapshot, takeSnapshot } from "../engine/snapshot.ts";
 import type { GuestIdle } from "../../port.ts";
+import { NEVER_SETTLES, madeBadCall, printedTooMuch, ranTooLong, returnedTooMuch } from "../../rules/failures.ts";
+import { OpenCalls } from "../../rules/open-calls.ts";
 import type { GuestEnd, RunMessage } from "../messages.ts";
-import {
-  MEMORY_FOR_LAST_WORDS,
-  NEVER_SETTLES,
-  badCall,
-  describeThrown,
-  printedTooMuch,
-  returnedTooMuch,
-  timeoutEnd,
-  trapEnd,
-} from "./ends.ts";
+import { MEMORY_FOR_LAST_WORDS, describeThrown, failedEnd, trapEnd } from "./ends.ts";
 import type { Resumed, Said } from "./messages.ts";
-import { OpenCalls } from "./open-calls.ts";
 import { Output } from "./output.ts";
 import { FIRST_LINE, noModules, usesModuleSyntax, wrapProgram } from "./program.ts";
 import { Rejections } from "./rejections.ts";
@@ -186,7 +178,7 @@ export class GuestRun implements EngineHooks {
     if (text === null) return 0;
     const now = performance.now();
     this.#output.add(stream, text, printed, now);
-    if (this.#output.tooMuch) throw new Stop(printedTooMuch(this.#request.limits));
+    if (this.#output.tooMuch) throw new Stop(failedEnd(printedTooMuch(this.#request.limits)));
     this.#output.flushIfDue(now);
     return machine.engine.qjs_get_undefined();
   }
@@ -194,7 +186,7 @@ export class GuestRun implements EngineHooks {
   interrupt(): void {
     const now = performance.now();
     if (Atomics.load(this.#cancelled, 0) !== 0) throw new Stop({ kind: "cancelled" });
-    if (now - this.#startedAt > this.#timeMs) throw new Stop(timeoutEnd(this.#request.limits));
+    if (now - this.#startedAt > this.#timeMs) throw new Stop(failedEnd(ranTooLong(this.#request.limits)));
     this.#machine.writeFloat(BOX_FLOATS.real, this.#realAtStart + now - this.#startedAt);
     this.#output.flushIfDue(now);
   }
@@ -219,12 +211,12 @@ export class GuestRun implements EngineHooks {
   #call(args: number): number {
     const machine = this.#machine;
     const id = machine.engine.qjs_get_float64(machine.view.getUint32(args, true));
-    if (!Number.isSafeInteger(id) || id < 1) throw new Stop(badCall("it has no number"), false);
+    if (!Number.isSafeInteger(id) || id < 1) throw new Stop(failedEnd(madeBadCall("it has no number")), false);
     const path = this.#callText(machine.view.getUint32(args + 4, true), CALL_PATH_CHARS, "path");
     const input = this.#callText(machine.view.getUint32(args + 8, true), CALL_INPUT_CHARS, "input");
     if (path === null || input === null) return 0;
     const fault = this.#calls.add(id, path.length + input.length);
-    if (fault !== null) throw new Stop(badCall(fault), false);
+    if (fault !== null) throw new Stop(failedEnd(madeBadCall(fault)), false);
     const at = this.#request.clockStart + machine.readFloat(BOX_FLOATS.elapsed);
     this.#output.call({ id, path, input, at }, performance.now());
     return machine.engine.qjs_get_undefined();
@@ -232,7 +224,7 @@ export class GuestRun implements EngineHooks {
 
   /** The glue knows these limits and keeps them; a guest that got around it fails here, and not the worker. */
   #callText(value: Box, chars: number, what: string): string | null {
-    const tooLong = () => new Stop(badCall(`its ${what} has more than ${chars} characters`), false);
+    const tooLong = () => new Stop(failedEnd(madeBadCall(`its ${what} has more than ${chars} characters`)), false);
     const text = this.#machine.readString(value, (bytes) => {
       if (bytes > 3 * chars) throw tooLong();
       return bytes;
@@ -303,7 +295,7 @@ export class GuestRun implements EngineHooks {
     this.#stopOnRejection();
     clearTimeout(this.#timer);
     const wake = this.#machine.readFloat(BOX_FLOATS.wake);
-    if (wake < 0 && this.#calls.count === 0) throw new Stop(NEVER_SETTLES);
+    if (wake < 0 && this.#calls.count === 0) throw new Stop(failedEnd(NEVER_SETTLES));
     this.#turns++;
     const timerMs = wake < 0 ? null : Math.max(0, wake - this.#real());
     const timerAt = wake < 0 ? null : this.#request.clockStart + this.#due();
@@ -338,14 +330,15 @@ export class GuestRun implements EngineHooks {
     const text = machine.callGlue("serialize", value);
     if (machine.isException(text)) {
       const told = this.#describe(machine.engine.qjs_get_exception(), "the returned value cannot be written as JSON: ");
-      throw new Stop(isOutOfMemory(told) ? returnedTooMuch(null, this.#request.limits) : told);
+      throw new Stop(isOutOfMemory(told) ? failedEnd(returnedTooMuch(null, this.#request.limits)) : told);
     }
     if (machine.engine.qjs_is_undefined(text) !== 0) return null;
     const read = machine.readString(text, (bytes) => {
-      if (bytes > this.#request.limits.resultBytes) throw new Stop(returnedTooMuch(bytes, this.#request.limits));
+      if (bytes > this.#request.limits.resultBytes)
+        throw new Stop(failedEnd(returnedTooMuch(bytes, this.#request.limits)));
       return bytes;
     });
-    if (read === null) throw new Stop(returnedTooMuch(null, this.#request.limits));
+    if (read === null) throw new Stop(failedEnd(returnedTooMuch(null, this.#request.limits)));
     return read;
   }
 

@@ -29,3 +29,8 @@ export function isCallError(code: string): boolean {
 export function isGuestError(code: string): boolean {
   return OWN_ERRORS.has(code) || CALL_ERRORS.has(code);
 }
+
+/** How an agent may say that its program failed: time, memory of the sandbox and the sandbox are not its to judge. */
+export function isAgentError(code: string): boolean {
+  return code === "GUEST_ERROR" || code === "OUT_OF_MEMORY" || code === "OUTPUT_LIMIT" || CALL_ERRORS.has(code);
+}

@@ -1,4 +1,4 @@
-import { OPEN_CALLS, OPEN_CALLS_CHARS } from "../../../guests/isolate/call-limits.ts";
+import { OPEN_CALLS, OPEN_CALLS_CHARS } from "../../guests/javascript/call-limits.ts";
 
 /** The calls that a guest has made and that were not settled yet: how many, and how long. */
 export class OpenCalls {

@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const EXTENSION = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
+const IMPORT = /^import\s+([^;]*?)\s*from\s*"([^"]+)";$/gm;
+
+let source: string | null = null;
+
+/** The agent as one CommonJS script: a sandbox has nothing of Airlock but this text. From sources and builds alike. */
+export function agentSource(): string {
+  source ??= bundle(fileURLToPath(new URL(`./agent/main${EXTENSION}`, import.meta.url)));
+  return source;
+}
+
+function bundle(entry: string): string {
+  const seen = new Set<string>();
+  const parts: string[] = [];
+  const builtIn = new Set<string>();
+  const add = (file: string) => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    const text = readFileSync(file, "utf8");
+    const plain = EXTENSION === ".ts" ? stripTypeScriptTypes(text, { mode: "strip" }) : text;
+    const body = plain.replaceAll(IMPORT, (_, clause: string, specifier: string) => {
+      if (specifier.startsWith(".")) add(path.resolve(path.dirname(file), specifier));
+      else builtIn.add(`const ${clause.replaceAll(/\bas\b/g, ":")} = require(${JSON.stringify(specifier)});`);
+      return "";
+    });
+    parts.push(
+      body.replaceAll(/^export (?=(?:async )?(?:function|const|class)\b)/gm, "").replaceAll(/^\/\/#.*$/gm, ""),
+    );
+  };
+  add(entry);
+  return `"use strict";\n{\n${[...builtIn, ...parts].join("\n")}\n}\n`;
+}

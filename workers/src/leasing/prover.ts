@@ -17,7 +17,7 @@ export interface Prover {
 }
 
 export function createProver(): Prover {
-  const known = new Map<string, Known>();
+  const all = new WeakMap<SandboxProvider, Map<string, Known>>();
 
   async function measure(provider: SandboxProvider, config: unknown, limits: SandboxLimits): Promise<ProbeResult> {
     try {
@@ -30,7 +30,9 @@ export function createProver(): Prover {
   return {
     async prove(provider, config, limits) {
       if (!provider.prove) return null;
-      const key = JSON.stringify([provider.name, config, limits]);
+      const known = all.get(provider) ?? new Map<string, Known>();
+      all.set(provider, known);
+      const key = JSON.stringify([config, limits]);
       const found = known.get(key);
       if (found && found.until > Date.now()) return found.result;
       const entry: Known = { result: measure(provider, config, limits), until: Infinity };

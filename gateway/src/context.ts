@@ -4,6 +4,7 @@ import type { Logger } from "@airlock/shared/runtime";
 import type { Admission } from "./admission.ts";
 import type { Announcer } from "./announcer.ts";
 import type { Decisions } from "./decisions.ts";
+import type { EnvironmentCache } from "./environment-cache.ts";
 import type { Loaders } from "./loaders.ts";
 import type { Live } from "./live/index.ts";
 import type { GatewayMetrics } from "./metrics.ts";
@@ -22,6 +23,8 @@ export interface App {
   readonly announcer: Announcer;
   /** What subscriptions follow. */
   readonly live: Live;
+  /** Which environments a project has, for submissions. */
+  readonly environments: EnvironmentCache;
   /** Forgets cached callers by key id and ends their streams: this process need not wait for its own message. */
   readonly forgetKeys: (keyIds: readonly string[]) => void;
 }

@@ -10,6 +10,8 @@ import {
   findCalls,
   findTasks,
   labelsOf,
+  type LeaseRow,
+  leasesOfTasks,
   listApprovalsOf,
   listArtifactsOf,
   listCallsOf,
@@ -41,6 +43,7 @@ export interface Loaders {
   /** By task. */
   readonly approvals: DataLoader<string, ApprovalRow[]>;
   readonly artifacts: DataLoader<string, ArtifactRow[]>;
+  readonly leases: DataLoader<string, LeaseRow[]>;
   events(page: ListPage): DataLoader<string, EventRow[]>;
   calls(page: ListPage): DataLoader<string, ToolCallRow[]>;
 }
@@ -60,6 +63,7 @@ export function createLoaders(db: Database, projectId: string): Loaders {
     }),
     approvals: listsOf((ids) => listApprovalsOf(db, ids)),
     artifacts: listsOf((ids) => listArtifactsOf(db, ids)),
+    leases: listsOf((ids) => leasesOfTasks(db, ids)),
     events: pagesOf((page) => listsOf((ids) => listEventsOf(db, ids, page))),
     calls: pagesOf((page) => listsOf((ids) => listCallsOf(db, ids, page))),
   };

@@ -9,6 +9,7 @@ import { createAnnouncer } from "./announcer.ts";
 import type { App } from "./context.ts";
 import { createDecisions } from "./decisions.ts";
 import type { GatewayEnv } from "./env.ts";
+import { createEnvironmentCache } from "./environment-cache.ts";
 import { createAuthenticator } from "./http/authenticate.ts";
 import { hashKey } from "./http/key-hash.ts";
 import { type GatewayServer, serve } from "./http/server.ts";
@@ -65,7 +66,12 @@ export async function startGateway({
     streams.revoke(keyIds);
   };
   await bus.subscribe(topics.revoked, forgetKeys);
-  bus.onReconnect(() => authenticator.forgetAll());
+  const environments = createEnvironmentCache(db);
+  await bus.subscribe(topics.environments, (projectIds) => environments.forget(projectIds));
+  bus.onReconnect(() => {
+    authenticator.forgetAll();
+    environments.forgetAll();
+  });
 
   const health = createHealthRoutes({
     checks: {
@@ -83,6 +89,7 @@ export async function startGateway({
     admission,
     announcer,
     decisions: createDecisions({ db, announcer }),
+    environments,
     live,
     metrics,
     forgetKeys,

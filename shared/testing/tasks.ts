@@ -12,6 +12,7 @@ export function newTask(projectId: string, fields: Partial<NewTask> = {}): NewTa
     submittedBy: null,
     language: "TYPESCRIPT",
     environment: "isolate",
+    environmentId: null,
     provider: "isolate",
     code: "return 1 + 1",
     input: null,

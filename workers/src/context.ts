@@ -4,6 +4,8 @@ import type { GuestLimits } from "@airlock/shared/domain";
 import type { TaskQueues } from "@airlock/shared/queue";
 import type { Logger } from "@airlock/shared/runtime";
 import type { Policies } from "./desk/policies.ts";
+import type { LeaseBook } from "./leasing/lease-book.ts";
+import type { TaskEnvironments } from "./leasing/task-environments.ts";
 import type { WorkerMetrics } from "./metrics.ts";
 import type { RunningSegments } from "./runner/running-segments.ts";
 import type { SegmentStore } from "./runner/segment-store.ts";
@@ -32,6 +34,10 @@ export interface Context {
   readonly maxSnapshotBytes: number;
   readonly heart: Heartbeat;
   readonly feeder: Feeder;
+  /** Which sandboxes this worker has. */
+  readonly leases: LeaseBook;
+  /** What a task's environment asks of its sandbox. */
+  readonly environments: TaskEnvironments;
   /** Whether another worker has this version of the tool. */
   isOffered(path: string, version: string): Promise<boolean>;
   /** Tells the world of a new approval, and has it expire in time. */

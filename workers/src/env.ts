@@ -18,6 +18,7 @@ const schema = z.object({
   AIRLOCK_DRAIN_MS: count.default(25_000),
   AIRLOCK_HEARTBEAT_MS: count.default(2_000),
   AIRLOCK_LOST_AFTER_MS: count.default(10_000),
+  AIRLOCK_REAP_MS: count.default(10_000),
   AIRLOCK_HEALTH_PORT: port.nullable().default(null),
   AIRLOCK_HEALTH_HOST: z.string().default("127.0.0.1"),
   AIRLOCK_WORKER_HOST: z.string().default(hostname()),
@@ -51,6 +52,7 @@ export const HELP = `airlock worker: claims tasks and runs them in sandboxes
   AIRLOCK_DRAIN_MS         how long running tasks may finish after the first signal (25000)
   AIRLOCK_HEARTBEAT_MS     heartbeat period (2000)
   AIRLOCK_LOST_AFTER_MS    a worker silent for this long is lost and its tasks are taken over (10000)
+  AIRLOCK_REAP_MS          how often sandboxes without a holder are looked for (10000)
   AIRLOCK_HEALTH_PORT      serves /healthz, /readyz and /metrics; absent: nowhere
   AIRLOCK_HEALTH_HOST      address for it (127.0.0.1)
   AIRLOCK_TOOLS            files or packages with more tools, separated by commas

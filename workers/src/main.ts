@@ -1,6 +1,13 @@
 import { newId, topics } from "@airlock/shared/contracts";
 import { createBus } from "@airlock/shared/bus";
-import { isOffered, migrateToLatest, openDatabase, publishTools, registerWorker } from "@airlock/shared/db";
+import {
+  isOffered,
+  migrateToLatest,
+  openDatabase,
+  publishProviders,
+  publishTools,
+  registerWorker,
+} from "@airlock/shared/db";
 import { DEFAULT_GUEST_LIMITS } from "@airlock/shared/domain";
 import {
   type ApprovalQueue,
@@ -23,16 +30,26 @@ import { sql } from "kysely";
 import type { Context } from "./context.ts";
 import { createPolicies } from "./desk/policies.ts";
 import { HELP, parseEnv, type WorkerEnv } from "./env.ts";
+import { createLeaseBook } from "./leasing/lease-book.ts";
+import { createTaskEnvironments } from "./leasing/task-environments.ts";
 import { createWorkerMetrics } from "./metrics.ts";
 import { createApprovalAnnouncer, expireApprovals } from "./processors/approval-processor.ts";
 import { createTaskProcessor } from "./processors/task-processor.ts";
-import { createProviders, proveProviders, type ProvedProvider } from "./providers.ts";
+import { startProbes } from "./processors/probe-processor.ts";
+import {
+  createProviders,
+  type ProbedProviders,
+  proveProviders,
+  type ProvedProvider,
+  providerManifests,
+} from "./providers.ts";
 import { createRunningSegments } from "./runner/running-segments.ts";
 import { createSegmentStore } from "./runner/segment-store.ts";
 import { loadTools } from "./tools/load-tools.ts";
 import { createRegistry, type ToolRegistry } from "./tools/registry.ts";
 import { createFeeder } from "./upkeep/feeder.ts";
 import { startHeartbeat } from "./upkeep/heartbeat.ts";
+import { startReaper } from "./upkeep/reaper.ts";
 import { startRetention } from "./upkeep/retention.ts";
 import { startSweeper } from "./upkeep/sweeper.ts";
 
@@ -57,13 +74,14 @@ async function start(env: WorkerEnv, log: Logger, lifecycle: Lifecycle): Promise
   const tools = createRegistry(await loadTools(env.AIRLOCK_TOOLS, { httpAllow: env.AIRLOCK_HTTP_ALLOW }));
   const providers = createProviders(env, log);
   for (const provider of providers) lifecycle.defer(`provider ${provider.name}`, () => provider.close());
-  const proved = await proveProviders(providers, log);
+  const probed = await proveProviders(providers, log);
+  const { proved } = probed;
   if (proved.length === 0) throw new Error("no sandbox provider is available on this machine");
 
   const registry = createMetricsRegistry("worker");
   const parts = await openParts(env, log, lifecycle);
   lifecycle.stopping.throwIfAborted();
-  await register(env, parts, tools, proved);
+  await register(env, parts, tools, probed);
   const context = createContext(env, parts, tools, proved, registry, lifecycle);
   await startWork(env, context, parts.approvals, lifecycle, proved);
 
@@ -106,7 +124,7 @@ async function register(
   env: WorkerEnv,
   { db, workerId }: Parts,
   tools: ToolRegistry,
-  proved: readonly ProvedProvider[],
+  probed: ProbedProviders,
 ): Promise<void> {
   const manifests = tools.manifests();
   await publishTools(
@@ -122,9 +140,10 @@ async function register(
     host: env.AIRLOCK_WORKER_HOST,
     version: VERSION,
     capacity: env.AIRLOCK_CONCURRENCY,
-    providers: proved.map(({ provider }) => provider.name),
+    providers: probed.proved.map(({ provider }) => provider.name),
     tools: manifests.map(({ path, version }) => `${path}@${version}`),
   });
+  await publishProviders(db, workerId, providerManifests(probed));
 }
 
 function createContext(
@@ -159,6 +178,8 @@ function createContext(
     maxSnapshotBytes: MAX_SNAPSHOT_BYTES,
     store: createSegmentStore({ db, bus, workerId, onBusError: warn("bus") }),
     metrics: createWorkerMetrics(registry, () => running.count, env.AIRLOCK_CONCURRENCY),
+    leases: createLeaseBook({ db, workerId, host: env.AIRLOCK_WORKER_HOST }),
+    environments: createTaskEnvironments(parts),
     isOffered: (path, version) => isOffered(db, path, version, env.AIRLOCK_LOST_AFTER_MS),
     announceApproval: createApprovalAnnouncer({ bus, approvals, onError: warn("queue") }),
   };
@@ -177,6 +198,14 @@ async function startWork(
   lifecycle.defer("sweeper", () => sweeper.stop());
   const retention = startRetention(context);
   lifecycle.defer("retention", () => retention.stop());
+  const reaper = await startReaper(
+    context,
+    proved.map(({ provider }) => provider),
+    { host: env.AIRLOCK_WORKER_HOST, periodMs: env.AIRLOCK_REAP_MS, lostAfterMs: env.AIRLOCK_LOST_AFTER_MS },
+  );
+  lifecycle.defer("reaper", () => reaper.stop());
+  const probes = await startProbes(context, proved);
+  lifecycle.defer("probes", () => probes.stop());
   await bus.subscribe(topics.cancel, (ids) => running.stop(ids, "cancelled"));
   await bus.subscribe(topics.wake, (ids) => running.look(ids));
   await bus.subscribe(topics.policies, (ids) => policies.forget(ids));

@@ -1,4 +1,6 @@
+import type { PublishedProvider } from "@airlock/shared/db";
 import type { Logger } from "@airlock/shared/runtime";
+import { z } from "zod";
 import type { WorkerEnv } from "./env.ts";
 import { createIsolateProvider } from "./sandboxes/isolate/index.ts";
 import type { IsolationReport, SandboxProvider } from "./sandboxes/port.ts";
@@ -20,13 +22,48 @@ export function createProviders(env: WorkerEnv, log: Logger): SandboxProvider[] 
   ];
 }
 
+export interface UnprovedProvider {
+  readonly provider: SandboxProvider;
+  readonly reason: string;
+}
+
+export interface ProbedProviders {
+  readonly proved: readonly ProvedProvider[];
+  readonly unproved: readonly UnprovedProvider[];
+}
+
 /** Isolation is measured, never assumed: a provider that cannot prove its walls gets no queue. */
-export async function proveProviders(providers: readonly SandboxProvider[], log: Logger): Promise<ProvedProvider[]> {
+export async function proveProviders(providers: readonly SandboxProvider[], log: Logger): Promise<ProbedProviders> {
   const proved: ProvedProvider[] = [];
+  const unproved: UnprovedProvider[] = [];
   for (const provider of providers) {
     const result = await provider.probe();
     if (result.available) proved.push({ provider, ...result });
-    else log.warn({ provider: provider.name, reason: result.reason }, "provider is not available here");
+    else {
+      log.warn({ provider: provider.name, reason: result.reason }, "provider is not available here");
+      unproved.push({ provider, reason: result.reason });
+    }
   }
-  return proved;
+  return { proved, unproved };
+}
+
+/** What the gateway hears of them: it checks environments by their schemas, and tells why one cannot be had. */
+export function providerManifests({ proved, unproved }: ProbedProviders): PublishedProvider[] {
+  const manifest = ({
+    name,
+    capabilities,
+    config,
+  }: SandboxProvider): Omit<PublishedProvider, "isolation" | "reason"> => ({
+    name,
+    capabilities: { ...capabilities, retains: capabilities.retains ?? false },
+    configSchema: JSON.stringify(z.toJSONSchema(config, { io: "input", unrepresentable: "any" })),
+  });
+  return [
+    ...proved.map(({ provider, isolation }) => ({
+      ...manifest(provider),
+      isolation: JSON.stringify(isolation),
+      reason: null,
+    })),
+    ...unproved.map(({ provider, reason }) => ({ ...manifest(provider), isolation: null, reason })),
+  ];
 }

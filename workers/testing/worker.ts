@@ -15,6 +15,8 @@ import { createTestDatabase, newTask, openTestDatabase } from "@airlock/shared/t
 import { sql } from "kysely";
 import type { Context } from "../src/context.ts";
 import { createPolicies } from "../src/desk/policies.ts";
+import { createLeaseBook } from "../src/leasing/lease-book.ts";
+import { createTaskEnvironments } from "../src/leasing/task-environments.ts";
 import { createWorkerMetrics } from "../src/metrics.ts";
 import { createRunningSegments } from "../src/runner/running-segments.ts";
 import { createSegmentStore, type SegmentStore } from "../src/runner/segment-store.ts";
@@ -80,6 +82,8 @@ export async function openTestWorker(redisUrl: string | null = null): Promise<Te
     isOffered: async () => false,
     announceApproval: ignore,
     limits: DEFAULT_GUEST_LIMITS,
+    leases: createLeaseBook({ db, workerId, host: "test" }),
+    environments: createTaskEnvironments({ db, log }),
     store: storeOf(workerId),
     metrics: createWorkerMetrics(createMetricsRegistry("worker"), () => running.count, 1),
   };

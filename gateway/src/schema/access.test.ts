@@ -50,6 +50,35 @@ const CALLS: Record<string, { scope: string; query: string }> = {
   "Mutation.createProject": { scope: "admin", query: 'mutation { createProject(name: "p") { id } }' },
   "Mutation.createApiKey": { scope: "admin", query: 'mutation { createApiKey(name: "k", scopes: ["read"]) { id } }' },
   "Mutation.setRetention": { scope: "admin", query: "mutation { setRetention(days: 30) { retentionDays } }" },
+  "Query.environments": { scope: "read", query: "{ environments { name } }" },
+  "Query.environment": { scope: "read", query: '{ environment(name: "x") { name } }' },
+  "Query.providers": { scope: "read", query: "{ providers { name } }" },
+  "Query.leases": { scope: "read", query: "{ leases { id } }" },
+  "Mutation.createEnvironment": {
+    scope: "admin",
+    query: 'mutation { createEnvironment(input: {name: "x", provider: "x"}) { name } }',
+  },
+  "Mutation.updateEnvironment": {
+    scope: "admin",
+    query: 'mutation { updateEnvironment(name: "x", input: {active: true}) { name } }',
+  },
+  "Mutation.deactivateEnvironment": {
+    scope: "admin",
+    query: 'mutation { deactivateEnvironment(name: "x") { name } }',
+  },
+  "Mutation.probeEnvironment": {
+    scope: "admin",
+    query: 'mutation { probeEnvironment(name: "x") { available } }',
+  },
+  "Mutation.setDefaultEnvironment": {
+    scope: "admin",
+    query: 'mutation { setDefaultEnvironment(name: "isolate") { id } }',
+  },
+  "Mutation.setSessionEnvironment": {
+    scope: "admin",
+    query: 'mutation { setSessionEnvironment(session: "s", name: "isolate") { name } }',
+  },
+  "Mutation.releaseLease": { scope: "admin", query: 'mutation { releaseLease(id: "x") { id } }' },
   "Subscription.taskEvents": { scope: "read", query: 'subscription { taskEvents(taskId: "x") { seq } }' },
   "Subscription.approvalUpdates": { scope: "read", query: "subscription { approvalUpdates { id } }" },
   "Subscription.batchProgress": { scope: "read", query: 'subscription { batchProgress(batchId: "x") { id } }' },

@@ -1,5 +1,5 @@
 import { type Caller, isPublished, type TaskRow } from "@airlock/shared/db";
-import { ApiError, toolPathFault } from "@airlock/shared/domain";
+import { ApiError, DEFAULT_ENVIRONMENT, toolPathFault } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
 import { submitTask } from "./submit-task.ts";
 
@@ -15,6 +15,8 @@ export async function callTool(app: App, caller: Caller, given: { path: string; 
   return submitTask(app, caller, {
     code: `return await tools${members.join("")}(input)`,
     language: "JAVASCRIPT",
+    // Whatever the project's default is: it may not run JavaScript.
+    environment: DEFAULT_ENVIRONMENT,
     input,
   });
 }

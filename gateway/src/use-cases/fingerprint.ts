@@ -13,13 +13,13 @@ export function batchFingerprint(label: string | null, submissions: readonly Sub
 }
 
 function canonicalSubmission(submission: Submission): string {
-  const { code, language, environment, session, timeoutMs, queueTtlMs, priority, runAt, labels, maxToolCalls } =
+  const { code, language, askedEnvironment, session, timeoutMs, queueTtlMs, priority, runAt, labels, maxToolCalls } =
     submission;
   const input = submission.input === null ? null : canonicalJson(JSON.parse(submission.input));
   const parts = [
     code,
     language,
-    environment,
+    askedEnvironment,
     session,
     timeoutMs,
     queueTtlMs,

@@ -2,6 +2,7 @@ import { isId } from "@airlock/shared/contracts";
 import { type Caller, findTask, labelsOf, type NewTask, type TaskRow } from "@airlock/shared/db";
 import { ApiError, hasEnded } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
+import { chooseEnvironments, type KnownEnvironment } from "./environments/choose.ts";
 import { freshRow, newTasks } from "./new-task.ts";
 import { notFound } from "./not-found.ts";
 import type { Submission } from "./validate-submission.ts";
@@ -16,20 +17,32 @@ export async function retryTask(app: App, caller: Caller, id: string): Promise<T
       `the task is ${old.status}; only an ended task can be retried: wait for it or cancel it`,
     );
   }
-  const labels = await labelsOf(app.db, [old.id]);
-  const [task] = newTasks(caller, [submissionOf(old, labels.get(old.id) ?? [])], { retryOf: old.id }) as [NewTask];
+  const [labels, environment] = await Promise.all([labelsOf(app.db, [old.id]), environmentOf(app, caller, old)]);
+  const submission = submissionOf(old, environment, labels.get(old.id) ?? []);
+  const [task] = newTasks(caller, [submission], { retryOf: old.id }) as [NewTask];
   const createdAt = await app.admission.one(task);
   if (createdAt === null) throw new Error("a task without an idempotency key was not inserted");
   app.metrics.submitted("retry", 1);
   return freshRow(task, createdAt);
 }
 
-function submissionOf(task: TaskRow, labels: [string, string][]): Submission {
+/** As it is now: the new task pins its own revision. */
+async function environmentOf(app: App, caller: Caller, old: TaskRow): Promise<KnownEnvironment> {
+  const choice = await chooseEnvironments(app, caller.projectId, [old]);
+  const environment = choice.find(old.environment);
+  if (environment?.active) return environment;
+  const what = environment === null ? "is gone" : "is deactivated";
+  throw new ApiError("CONFLICT", `the task's environment "${old.environment}" ${what}; submit the task to another one`);
+}
+
+function submissionOf(task: TaskRow, environment: KnownEnvironment, labels: [string, string][]): Submission {
   return {
     code: task.code,
     language: task.language,
-    environment: task.environment,
-    provider: task.provider,
+    environment: environment.name,
+    environmentId: environment.id,
+    askedEnvironment: environment.name,
+    provider: environment.provider,
     input: task.input,
     session: task.session,
     timeoutMs: task.timeout_ms,

@@ -2,6 +2,7 @@ import { newId } from "@airlock/shared/contracts";
 import { type BatchRow, type Caller, findBatchByIdempotencyKey, type NewBatch } from "@airlock/shared/db";
 import { ApiError, SUBMISSION_LIMITS } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
+import { chooseEnvironments, type EnvironmentChoice } from "./environments/choose.ts";
 import { Faults } from "./faults.ts";
 import { batchFingerprint } from "./fingerprint.ts";
 import { newTasks } from "./new-task.ts";
@@ -16,7 +17,9 @@ export interface BatchInput {
 
 /** All or nothing. */
 export async function submitBatch(app: App, caller: Caller, given: BatchInput): Promise<BatchRow> {
-  const submissions = validateBatch(given);
+  checkSize(given);
+  const environments = await chooseEnvironments(app, caller.projectId, given.tasks);
+  const submissions = validateBatch(given, environments);
   const idempotencyKey = given.idempotencyKey ?? null;
   const label = given.label ?? null;
   const batch: NewBatch = {
@@ -41,12 +44,15 @@ export async function submitBatch(app: App, caller: Caller, given: BatchInput): 
   };
 }
 
-function validateBatch(given: BatchInput): Submission[] {
+function checkSize(given: BatchInput): void {
   const { batchTasks } = SUBMISSION_LIMITS;
   if (given.tasks.length === 0) throw new ApiError("BAD_INPUT", "tasks: is empty; give at least one task");
   if (given.tasks.length > batchTasks) {
     throw new ApiError("TOO_LARGE", `tasks: has ${given.tasks.length} items; at most ${batchTasks} go into one batch`);
   }
+}
+
+function validateBatch(given: BatchInput, environments: EnvironmentChoice): Submission[] {
   const faults = new Faults();
   checkName(given.label, "label", faults);
   checkName(given.idempotencyKey, "idempotencyKey", faults);
@@ -55,7 +61,7 @@ function validateBatch(given: BatchInput): Submission[] {
     if (task.idempotencyKey !== null && task.idempotencyKey !== undefined) {
       faults.add(`${at}idempotencyKey`, "items carry no key of their own; give the batch one");
     }
-    return validateSubmission(task, at, faults);
+    return validateSubmission(task, environments, at, faults);
   });
   faults.throwIfAny();
   return submissions;

@@ -1,6 +1,7 @@
 import { findTaskByIdempotencyKey, type Caller, type NewTask, type TaskRow } from "@airlock/shared/db";
 import { ApiError } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
+import { chooseEnvironments } from "./environments/choose.ts";
 import { Faults } from "./faults.ts";
 import { taskFingerprint } from "./fingerprint.ts";
 import { freshRow, newTasks } from "./new-task.ts";
@@ -8,7 +9,8 @@ import { checkName, type SubmissionInput, validateSubmission } from "./validate-
 
 export async function submitTask(app: App, caller: Caller, given: SubmissionInput): Promise<TaskRow> {
   const faults = new Faults();
-  const submission = validateSubmission(given, "", faults);
+  const environments = await chooseEnvironments(app, caller.projectId, [given]);
+  const submission = validateSubmission(given, environments, "", faults);
   const idempotencyKey = given.idempotencyKey ?? null;
   checkName(idempotencyKey, "idempotencyKey", faults);
   faults.throwIfAny();

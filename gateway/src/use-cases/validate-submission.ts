@@ -1,10 +1,5 @@
-import {
-  BUILT_IN_ENVIRONMENTS,
-  DEFAULT_ENVIRONMENT,
-  type Environment,
-  type Language,
-  SUBMISSION_LIMITS,
-} from "@airlock/shared/domain";
+import { DEFAULT_ENVIRONMENT, type Language, SUBMISSION_LIMITS } from "@airlock/shared/domain";
+import type { EnvironmentChoice, KnownEnvironment } from "./environments/choose.ts";
 import type { Faults } from "./faults.ts";
 import { type LabelPair, readLabels } from "./labels.ts";
 import { nameFault, unstorable } from "./texts.ts";
@@ -32,6 +27,10 @@ export interface Submission {
   readonly code: string;
   readonly language: Language;
   readonly environment: string;
+  /** Null: a built-in one. */
+  readonly environmentId: string | null;
+  /** What the caller said: the same request stays the same when a default changes. */
+  readonly askedEnvironment: string;
   readonly provider: string;
   /** JSON text. */
   readonly input: string | null;
@@ -44,13 +43,17 @@ export interface Submission {
   readonly maxToolCalls: number | null;
 }
 
-const ENVIRONMENTS = new Map(BUILT_IN_ENVIRONMENTS.map((environment) => [environment.name, environment]));
 const MAX_INT = 2 ** 31 - 1;
 
 /** The answer counts only if no fault was added; `at` is the path of the submission (`tasks[17].`). */
-export function validateSubmission(given: SubmissionInput, at: string, faults: Faults): Submission {
+export function validateSubmission(
+  given: SubmissionInput,
+  environments: EnvironmentChoice,
+  at: string,
+  faults: Faults,
+): Submission {
   const language = given.language ?? "TYPESCRIPT";
-  const environment = checkEnvironment(given.environment ?? DEFAULT_ENVIRONMENT, language, at, faults);
+  const environment = checkEnvironment(environments.nameFor(given), environments, language, at, faults);
   checkCode(given.code, at, faults);
   checkUnsupported(given, environment.name, at, faults);
   checkRange(given.timeoutMs, 1, SUBMISSION_LIMITS.timeoutMsMax, `${at}timeoutMs`, faults);
@@ -62,6 +65,8 @@ export function validateSubmission(given: SubmissionInput, at: string, faults: F
     code: given.code,
     language,
     environment: environment.name,
+    environmentId: environment.id,
+    askedEnvironment: given.environment ?? DEFAULT_ENVIRONMENT,
     provider: environment.provider,
     input: readInput(given.input, at, faults),
     session: given.session ?? null,
@@ -96,14 +101,25 @@ function checkCode(code: string, at: string, faults: Faults): void {
   if (fault !== null) faults.add(`${at}code`, `${fault}, or write it as an escape inside a string literal`);
 }
 
-const NO_ENVIRONMENT: Environment = { name: "", provider: "", languages: [] };
+const NO_ENVIRONMENT: KnownEnvironment = { id: null, name: "", provider: "", languages: [], active: false };
+/** More names than this would not help anybody to correct one. */
+const NAMES_SHOWN = 20;
 
-function checkEnvironment(name: string, language: Language, at: string, faults: Faults): Environment {
-  const environment = ENVIRONMENTS.get(name);
-  if (!environment) {
-    const known = [...ENVIRONMENTS.keys()].join(", ");
+function checkEnvironment(
+  name: string,
+  { find, names }: EnvironmentChoice,
+  language: Language,
+  at: string,
+  faults: Faults,
+): KnownEnvironment {
+  const environment = find(name);
+  if (environment === null) {
+    const known = names.slice(0, NAMES_SHOWN).join(", ") + (names.length > NAMES_SHOWN ? ", …" : "");
     faults.add(`${at}environment`, `there is no environment ${quote(name)}; known are: ${known}`);
     return NO_ENVIRONMENT;
+  }
+  if (!environment.active) {
+    faults.add(`${at}environment`, `the environment ${quote(name)} is deactivated; name another, or activate it`);
   }
   if (!environment.languages.includes(language)) {
     const able = environment.languages.join(", ");

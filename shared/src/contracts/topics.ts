@@ -15,6 +15,14 @@ export const topics = {
   policies: { name: "policies", payload: z.array(z.uuid()) },
   /** Approvals that were asked for or settled, as `[project, approval]`. */
   approvals: { name: "approvals", payload: z.array(z.tuple([z.uuid(), z.uuid()])) },
+  /** Projects whose environments, or the choice among them, changed. */
+  environments: { name: "environments", payload: z.array(z.uuid()) },
+  /** Questions about environments that wait for a worker. */
+  probes: { name: "probes", payload: z.array(z.uuid()) },
+  /** Those that were answered. */
+  probed: { name: "probed", payload: z.array(z.uuid()) },
+  /** Leases that were given up: their sandboxes are to be destroyed. */
+  leases: { name: "leases", payload: z.array(z.uuid()) },
   /** API keys that were revoked, by id. */
   revoked: { name: "revoked", payload: z.array(z.uuid()) },
 } as const;

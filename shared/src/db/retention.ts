@@ -26,6 +26,7 @@ export async function deleteExpiredTasks(
     ), approvals_gone as (delete from approvals where task_id in (select id from expired)
     ), guests_gone as (delete from kept_guests where task_id in (select id from expired)
     ), files_gone as (delete from artifacts where task_id in (select id from expired) and session is null
+    ), leases_gone as (delete from leases where task_id in (select id from expired) and ended_at is not null
     ), labels_gone as (delete from task_labels where task_id in (select id from expired)
     ), tasks_gone as (delete from tasks where id in (select id from expired) returning id)
     select count(*)::integer as tasks from tasks_gone

@@ -84,6 +84,45 @@ alter table batches add constraint batches_pkey PRIMARY KEY (id);
 alter table batches add constraint batches_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id);
 CREATE UNIQUE INDEX batches_idempotency ON public.batches USING btree (project_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 
+create table environment_probes (
+  id uuid not null,
+  project_id uuid not null,
+  provider text not null,
+  definition text not null,
+  asked_at timestamp with time zone not null default now(),
+  worker_id uuid,
+  taken_at timestamp with time zone,
+  result text
+);
+alter table environment_probes add constraint environment_probes_pkey PRIMARY KEY (id);
+CREATE INDEX environment_probes_asked ON public.environment_probes USING btree (provider) WHERE (worker_id IS NULL);
+
+create table environment_revisions (
+  environment_id uuid not null,
+  revision integer not null,
+  definition text not null,
+  created_at timestamp with time zone not null default now(),
+  created_by text not null
+);
+alter table environment_revisions add constraint environment_revisions_pkey PRIMARY KEY (environment_id, revision);
+alter table environment_revisions add constraint environment_revisions_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id);
+
+create table environments (
+  id uuid not null,
+  project_id uuid not null,
+  name text not null,
+  provider text not null,
+  active boolean not null default true,
+  revision integer not null,
+  source text not null,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now()
+);
+alter table environments add constraint environments_project_id_name_key UNIQUE (project_id, name);
+alter table environments add constraint environments_pkey PRIMARY KEY (id);
+alter table environments add constraint environments_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id);
+alter table environments add constraint environments_source_check CHECK ((source = ANY (ARRAY['API'::text, 'CONFIG'::text])));
+
 create table events (
   task_id uuid not null,
   seq integer not null,
@@ -110,6 +149,33 @@ create table kv (
   updated_at timestamp with time zone not null default now()
 );
 alter table kv add constraint kv_pkey PRIMARY KEY (project_id, key);
+
+create table leases (
+  id uuid not null,
+  project_id uuid not null,
+  task_id uuid,
+  fence integer,
+  environment text not null,
+  environment_id uuid,
+  revision integer,
+  provider text not null,
+  worker_id uuid not null,
+  host text not null,
+  state text not null,
+  policy text not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  attempts integer not null default 0,
+  retry_at timestamp with time zone,
+  error text
+);
+alter table leases add constraint leases_pkey PRIMARY KEY (id);
+alter table leases add constraint leases_policy_check CHECK ((policy = ANY (ARRAY['EPHEMERAL'::text, 'RETAIN_ON_FAILURE'::text, 'REUSE_BY_SESSION'::text])));
+alter table leases add constraint leases_state_check CHECK ((state = ANY (ARRAY['ACTIVE'::text, 'RELEASED'::text, 'FAILED'::text, 'RETAINED'::text, 'EXPIRED'::text, 'PENDING_CLEANUP'::text])));
+CREATE INDEX leases_of_project ON public.leases USING btree (project_id, id);
+CREATE INDEX leases_of_task ON public.leases USING btree (task_id) WHERE (task_id IS NOT NULL);
+CREATE INDEX leases_open ON public.leases USING btree (provider) WHERE (ended_at IS NULL);
 
 create table outbox (
   task_id uuid not null,
@@ -153,12 +219,21 @@ create table projects (
   created_at timestamp with time zone not null default now(),
   self_approval boolean not null default false,
   policies_version integer not null default 0,
-  retention_days integer
+  retention_days integer,
+  default_environment text
 );
 alter table projects add constraint projects_pkey PRIMARY KEY (id);
 alter table projects add constraint projects_retention_days_check CHECK ((retention_days > 0));
 alter table projects add constraint projects_weight_check CHECK (((weight >= 1) AND (weight <= 100)));
 CREATE UNIQUE INDEX projects_bootstrap ON public.projects USING btree (bootstrap) WHERE bootstrap;
+
+create table session_environments (
+  project_id uuid not null,
+  session text not null,
+  environment text not null
+);
+alter table session_environments add constraint session_environments_pkey PRIMARY KEY (project_id, session);
+alter table session_environments add constraint session_environments_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id);
 
 create table task_labels (
   task_id uuid not null,
@@ -213,7 +288,9 @@ create table tasks (
   wakes integer not null default 0,
   active_ms integer not null default 0,
   wake_at timestamp with time zone,
-  waiting_for text
+  waiting_for text,
+  environment_id uuid,
+  environment_revision integer
 );
 alter table tasks add constraint tasks_pkey PRIMARY KEY (id);
 alter table tasks add constraint tasks_status_check CHECK ((status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'PARKED'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'CANCELLED'::text, 'TIMED_OUT'::text])));
@@ -258,6 +335,18 @@ create table tools (
 );
 alter table tools add constraint tools_pkey PRIMARY KEY (path, version);
 alter table tools add constraint tools_mode_check CHECK ((mode = ANY (ARRAY['AUTO'::text, 'REQUIRED'::text, 'BY_INPUT'::text])));
+
+create table worker_providers (
+  worker_id uuid not null,
+  name text not null,
+  capabilities text not null,
+  config_schema text not null,
+  isolation text,
+  reason text,
+  published_at timestamp with time zone not null default now()
+);
+alter table worker_providers add constraint worker_providers_pkey PRIMARY KEY (worker_id, name);
+CREATE INDEX worker_providers_by_name ON public.worker_providers USING btree (name);
 
 create table workers (
   id uuid not null,

@@ -3,6 +3,8 @@ import type {
   ApprovalKind,
   ApprovalStatus,
   Language,
+  LeasePolicy,
+  LeaseState,
   PolicyMode,
   RememberScope,
   TaskErrorCode,
@@ -30,6 +32,12 @@ export interface Tables {
   tools: ToolsTable;
   kv: KvTable;
   artifacts: ArtifactsTable;
+  environments: EnvironmentsTable;
+  environment_revisions: EnvironmentRevisionsTable;
+  session_environments: SessionEnvironmentsTable;
+  worker_providers: WorkerProvidersTable;
+  environment_probes: EnvironmentProbesTable;
+  leases: LeasesTable;
 }
 
 interface ProjectsTable {
@@ -40,6 +48,7 @@ interface ProjectsTable {
   policies_version: Generated<number>;
   self_approval: Generated<boolean>;
   retention_days: number | null;
+  default_environment: string | null;
   created_at: Created;
 }
 
@@ -105,6 +114,8 @@ export interface TasksTable {
   active_ms: Generated<number>;
   wake_at: Date | null;
   waiting_for: string | null;
+  environment_id: string | null;
+  environment_revision: number | null;
   created_at: Created;
   started_at: Date | null;
   finished_at: Date | null;
@@ -256,4 +267,72 @@ interface ArtifactsTable {
   sha256: Buffer;
   content: Buffer;
   created_at: Created;
+}
+
+interface EnvironmentsTable {
+  id: string;
+  project_id: string;
+  name: string;
+  provider: string;
+  active: Generated<boolean>;
+  revision: number;
+  source: "API" | "CONFIG";
+  created_at: Created;
+  updated_at: Generated<Date>;
+}
+
+interface EnvironmentRevisionsTable {
+  environment_id: string;
+  revision: number;
+  definition: string;
+  created_at: Created;
+  created_by: string;
+}
+
+interface SessionEnvironmentsTable {
+  project_id: string;
+  session: string;
+  environment: string;
+}
+
+interface WorkerProvidersTable {
+  worker_id: string;
+  name: string;
+  capabilities: string;
+  config_schema: string;
+  isolation: string | null;
+  reason: string | null;
+  published_at: Created;
+}
+
+interface EnvironmentProbesTable {
+  id: string;
+  project_id: string;
+  provider: string;
+  definition: string;
+  asked_at: Created;
+  worker_id: string | null;
+  taken_at: Date | null;
+  result: string | null;
+}
+
+interface LeasesTable {
+  id: string;
+  project_id: string;
+  task_id: string | null;
+  fence: number | null;
+  environment: string;
+  environment_id: string | null;
+  revision: number | null;
+  provider: string;
+  worker_id: string;
+  host: string;
+  state: LeaseState;
+  policy: LeasePolicy;
+  created_at: Created;
+  expires_at: Date | null;
+  ended_at: Date | null;
+  attempts: Generated<number>;
+  retry_at: Date | null;
+  error: string | null;
 }

@@ -1,6 +1,6 @@
 import type { Language } from "./language.ts";
 
-/** A named sandbox configuration that a task asks for, and the provider (and so the queue) behind it. */
+/** What a task asks for by name: the provider (and so the queue) behind it, and what it may run there. */
 export interface Environment {
   readonly name: string;
   readonly provider: string;

@@ -1,8 +1,9 @@
 import { type ClaimedTask, giveBack, type GiveBackReason, type TaskEnd, wasRolledBack } from "@airlock/shared/db";
-import { newId } from "@airlock/shared/contracts";
-import { assertNever, DEFAULT_SANDBOX_LIMITS, type TaskFailure } from "@airlock/shared/domain";
+import { assertNever, type TaskFailure } from "@airlock/shared/domain";
 import type { Context } from "../context.ts";
 import { Desk } from "../desk/desk.ts";
+import { NoSandbox, takeSandbox } from "../leasing/sandbox.ts";
+import type { SandboxPlan } from "../leasing/task-environments.ts";
 import type { GuestChannel, GuestOutcome, GuestProgram, Lease, SandboxProvider } from "../sandboxes/port.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { untilDone } from "./retry.ts";
@@ -19,26 +20,63 @@ export async function runSegment(context: Context, provider: SandboxProvider, ta
   const segment = context.running.add(task.id, task.segments);
   const log = context.log.child({ task: task.id, segment: task.segments });
   try {
-    const lease = await provider.acquire({
-      leaseId: newId(),
-      taskId: task.id,
-      projectId: task.project_id,
-      config: {},
-      limits: DEFAULT_SANDBOX_LIMITS,
-      files: [],
-      layers: [],
-    });
-    try {
-      await new SegmentRun(context, task, segment, log, lease).run();
-    } finally {
-      await lease.release();
+    const planned = await context.environments.planFor(provider, task);
+    switch (planned.kind) {
+      case "fenced":
+        return;
+      case "failed":
+        return await endUnrun(context, task, planned.failure);
+      case "planned":
+        return await runIn(context, provider, { task, segment, log, plan: planned.plan });
+      default:
+        assertNever(planned);
     }
   } catch (error) {
+    if (error instanceof NoSandbox) return await release(context, task, "no lease", error.message);
     log.error({ err: error }, "a segment failed; the task is given back");
     await release(context, task, "sandbox lost");
   } finally {
     context.running.remove(segment);
   }
+}
+
+interface Run {
+  readonly task: ClaimedTask;
+  readonly segment: RunningSegment;
+  readonly log: Context["log"];
+  readonly plan: SandboxPlan;
+}
+
+async function runIn(context: Context, provider: SandboxProvider, run: Run): Promise<void> {
+  const { task, plan } = run;
+  const { environmentId, revision, policy, retainMs, config, limits } = plan;
+  const sandbox = await takeSandbox(context, provider, {
+    taskId: task.id,
+    fence: task.segments,
+    environment: task.environment,
+    environmentId,
+    revision,
+    policy,
+    retainMs,
+    request: { projectId: task.project_id, config, limits, files: [], layers: [] },
+  });
+  let failed = false;
+  try {
+    failed = await new SegmentRun(context, run, sandbox.lease).run();
+  } finally {
+    await sandbox.finish(failed);
+  }
+}
+
+/** Its environment is at fault, so no program was started. */
+async function endUnrun(context: Context, task: ClaimedTask, failure: TaskFailure): Promise<void> {
+  const recorder = createRecorder({ task, store: context.store, keptOutput: 0, onBroken: () => undefined });
+  const end = { ...failedEnd(failure), leavesTraces: task.before || task.calls > 0 };
+  const held = await untilDone(
+    () => recorder.end(end, 0),
+    (error) => context.log.warn({ err: error, task: task.id }, "the end could not be written yet"),
+  );
+  if (held) context.metrics.ended.inc({ status: end.status, code: failure.code });
 }
 
 class SegmentRun {
@@ -47,17 +85,20 @@ class SegmentRun {
   readonly #segment: RunningSegment;
   readonly #log: Context["log"];
   readonly #lease: Lease;
+  readonly #memoryBytes: number;
   readonly #recorder: Recorder;
   readonly #desk: Desk;
   #startedAt = performance.now();
   #divergence: string | null = null;
+  #failed = false;
 
-  constructor(context: Context, task: ClaimedTask, segment: RunningSegment, log: Context["log"], lease: Lease) {
+  constructor(context: Context, { task, segment, log, plan }: Run, lease: Lease) {
     this.#context = context;
     this.#task = task;
     this.#segment = segment;
     this.#log = log;
     this.#lease = lease;
+    this.#memoryBytes = plan.memoryBytes ?? context.limits.memoryBytes;
     const signal = segment.abort.signal;
     this.#recorder = createRecorder({
       task,
@@ -86,7 +127,8 @@ class SegmentRun {
     segment.look = () => this.#desk.look();
   }
 
-  async run(): Promise<void> {
+  /** Whether the task has failed. */
+  async run(): Promise<boolean> {
     // Restoring beside the call saves time on a quiet worker; on a busy one a guest that waits takes a thread.
     const busy = this.#context.running.count > EAGER_SEGMENTS;
     if (this.#task.kept !== null && busy) await Promise.race([this.#desk.somethingToGive, later(RESTORE_PATIENCE_MS)]);
@@ -100,6 +142,7 @@ class SegmentRun {
     const guest = this.#lease.start(this.#program(), channel, this.#segment.abort.signal);
     this.#desk.attach(guest);
     await this.#settle(await guest.outcome);
+    return this.#failed;
   }
 
   #program(): GuestProgram {
@@ -113,7 +156,11 @@ class SegmentRun {
       clockStart: started_at.getTime(),
       kept,
       live: this.#desk.live,
-      limits: { ...limits, timeoutMs: Math.max(1, (timeout_ms ?? limits.timeoutMs) - active_ms) },
+      limits: {
+        ...limits,
+        memoryBytes: this.#memoryBytes,
+        timeoutMs: Math.max(1, (timeout_ms ?? limits.timeoutMs) - active_ms),
+      },
     };
   }
 
@@ -149,6 +196,7 @@ class SegmentRun {
       () => this.#recorder.end({ ...end, leavesTraces }, this.#activeMs()),
       (error) => this.#log.warn({ err: error }, "the end could not be written yet"),
     );
+    this.#failed = held && (end.status === "FAILED" || end.status === "TIMED_OUT");
     if (held) this.#context.metrics.ended.inc({ status: end.status, code: end.failure?.code ?? "" });
   }
 
@@ -210,9 +258,14 @@ function nextStep(outcome: GuestOutcome, signal: AbortSignal, divergence: string
   }
 }
 
-async function release(context: Context, task: ClaimedTask, reason: GiveBackReason): Promise<void> {
+async function release(
+  context: Context,
+  task: ClaimedTask,
+  reason: GiveBackReason,
+  detail: string | null = null,
+): Promise<void> {
   await untilDone(
-    () => giveBack(context.db, { taskId: task.id, fence: task.segments }, reason),
+    () => giveBack(context.db, { taskId: task.id, fence: task.segments }, reason, detail),
     (error) => context.log.warn({ err: error, task: task.id }, "the task could not be given back yet"),
   );
 }

@@ -12,6 +12,11 @@ export interface SandboxProvider {
   readonly config: z.ZodType;
   /** Measures what this machine enforces. Called once, before any lease; what it cannot prove it does not claim. */
   probe(): Promise<ProbeResult>;
+  /**
+   * Measures what an environment's configuration adds to `probe`: another runtime, an image, limits of its own. Absent:
+   * nothing. The report is then the task's.
+   */
+  prove?(config: unknown, limits: SandboxLimits): Promise<ProbeResult>;
   /** One sandbox for one task. Throws `LeaseError` when none can be had. */
   acquire(request: LeaseRequest): Promise<Lease>;
   /** The leases of all sandboxes that exist where this provider makes them, whichever worker made them. */
@@ -30,6 +35,8 @@ export interface ProviderCapabilities {
   readonly workArea: boolean;
   /** Whether its sandboxes can outlive their worker: then each lease is recorded before it is acquired. */
   readonly outlivesWorker: boolean;
+  /** Whether its leases have `retain`. Absent: no. */
+  readonly retains?: boolean;
 }
 
 export type ProbeResult =
@@ -96,6 +103,11 @@ export interface Lease {
   outputs(bounds: OutputBounds): AsyncIterable<OutputFile>;
   /** Gives the sandbox back. Throws where it may still exist: it is destroyed later by its lease. Safe to call more than once, in every state. */
   release(): Promise<void>;
+  /**
+   * Leaves the sandbox as it is, without its program, for people to look at; `close` and `release` do nothing to it any
+   * more, `destroy` ends it. Called after the guest's end, instead of `release`.
+   */
+  retain?(): Promise<void>;
 }
 
 export interface RunningGuest {

@@ -1,5 +1,5 @@
 import { topics } from "@airlock/shared/contracts";
-import { cancelTasks } from "@airlock/shared/db";
+import { cancelTasks, publishProviders } from "@airlock/shared/db";
 import { describeWithRedis, type RedisServer, startRedisServer } from "@airlock/shared/testing";
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -98,6 +98,56 @@ describe("the sweeper", () => {
     await expect
       .poll(() => worker.task(late), patience)
       .toMatchObject({ status: "TIMED_OUT", error_code: "QUEUE_EXPIRED" });
+  });
+});
+
+describe("a provider that no worker can prove", () => {
+  beforeEach(async () => {
+    worker = await openTestWorker();
+  });
+  afterEach(close);
+
+  const capabilities = {
+    languages: ["PYTHON"],
+    keptBy: "replay",
+    workArea: true,
+    outlivesWorker: true,
+    retains: false,
+  } as const;
+  const publish = (workerId: string, name: string, reason: string | null) =>
+    publishProviders(worker.context.db, workerId, [
+      { name, capabilities, configSchema: "{}", isolation: reason === null ? "{}" : null, reason },
+    ]);
+
+  it("ends its tasks with the worker's reason; tasks wait where a worker had it lately, or none has spoken", async () => {
+    const [here, gone] = [await worker.newWorker(), await worker.newWorker()];
+    await publish(here, "unproved", "pids are not limited");
+    await publish(here, "restarting", "no engine");
+    await publish(gone, "restarting", null);
+    await sql`update workers set state = 'STOPPED' where id = ${gone}`.execute(worker.context.db);
+    const refused = await worker.submit({ provider: "unproved" });
+    const delayed = await worker.submit({ provider: "unproved", runAt: new Date(Date.now() + 3600_000) });
+    const [waiting, unspoken] = [
+      await worker.submit({ provider: "restarting" }),
+      await worker.submit({ provider: "unheard" }),
+    ];
+    sweep();
+    await expect
+      .poll(() => worker.task(refused), patience)
+      .toMatchObject({ status: "FAILED", error_code: "ISOLATION_UNAVAILABLE" });
+    expect((await worker.task(refused)).error_message).toContain("pids are not limited");
+    for (const id of [delayed, waiting, unspoken]) expect(await worker.task(id)).toMatchObject({ status: "QUEUED" });
+  });
+
+  it("its tasks wait where that worker is gone: nobody can say that it is in vain", async () => {
+    const silent = await worker.newWorker();
+    await publish(silent, "unproved", "pids are not limited");
+    await worker.silence(silent);
+    const id = await worker.submit({ provider: "unproved" });
+    sweep();
+    // Looks for such providers come every fifth sweep.
+    for (let sweeps = 0; sweeps < 6; sweeps += 1) await sweepOnceMore();
+    expect(await worker.task(id)).toMatchObject({ status: "QUEUED" });
   });
 });
 

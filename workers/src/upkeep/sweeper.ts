@@ -1,9 +1,11 @@
 import { topics } from "@airlock/shared/contracts";
 import {
   type Database,
+  endUnprovable,
   expireQueued,
   findOutdated,
   findOverdue,
+  findUnproved,
   type JobToAdd,
   recoverFromLostWorkers,
   releaseDue,
@@ -21,8 +23,10 @@ const PERIOD_MS = 1_000;
 /** How long an approval's own job may be late. */
 const EXPIRY_GRACE_MS = 5_000;
 const MAX_APPROVALS = 1_000;
-/** Looking for approvals of outdated tools reads all pending ones. */
+/** Looking for approvals of outdated tools reads all pending ones; which providers are proved changes seldom. */
 const SWEEPS_A_LOOK = 5;
+/** A provider that a worker had so lately may be on its way back: a deploy, a restart. */
+const UNPROVED_PATIENCE_MS = 5 * 60_000;
 /** A job that is not claimed this long after it was enqueued is added again; where it still is, nothing changes. */
 const UNCLAIMED_MS = 5_000;
 const MAX_READDED = 2_000;
@@ -42,7 +46,7 @@ interface Sweep {
 
 /**
  * Compares Postgres with the world once a second, one worker at a time: delayed tasks that are due, tasks that waited
- * too long, tasks of lost workers, parked tasks whose timer is due, approvals whose time is up or whose tool has changed,
+ * too long, tasks whose sandbox nobody can prove, tasks of lost workers, parked tasks whose timer is due, approvals whose time is up or whose tool has changed,
  * and jobs that the queue may have lost.
  */
 export function startSweeper(context: Context, lostAfterMs: number): { stop(): Promise<void> } {
@@ -54,16 +58,26 @@ export function startSweeper(context: Context, lostAfterMs: number): { stop(): P
     if (!rows[0]?.mine) return null;
     await releaseDue(tx);
     const expired = await expireQueued(tx);
+    const looks = sweeps++ % SWEEPS_A_LOOK === 0;
+    const unprovable = looks ? await endAllUnprovable(tx) : [];
     const recovered = await recoverFromLostWorkers(tx, lostAfterMs);
     const ended = recovered.filter((task) => task.status !== "QUEUED");
     return {
       jobs: await takeUnclaimed(tx, UNCLAIMED_MS, MAX_READDED),
-      events: [...expired, ...ended].map(({ id, seq }) => [id, seq]),
+      events: [...expired, ...unprovable, ...ended].map(({ id, seq }) => [id, seq]),
       recovered: recovered.length,
       woken: await wakeDue(tx),
       overdue: await findOverdue(tx, EXPIRY_GRACE_MS, MAX_APPROVALS),
-      outdated: sweeps++ % SWEEPS_A_LOOK === 0 ? await findOutdated(tx, lostAfterMs, MAX_APPROVALS) : [],
+      outdated: looks ? await findOutdated(tx, lostAfterMs, MAX_APPROVALS) : [],
     };
+  }
+
+  /** What cannot be enforced is refused; where nobody can tell, because no worker lives, tasks wait. */
+  async function endAllUnprovable(tx: Database): Promise<{ id: string; seq: number }[]> {
+    const ended: { id: string; seq: number }[] = [];
+    for (const provider of await findUnproved(tx, UNPROVED_PATIENCE_MS))
+      ended.push(...(await endUnprovable(tx, provider)));
+    return ended;
   }
 
   async function tick(): Promise<void> {

@@ -1,15 +1,20 @@
 import type { ProjectRow } from "@airlock/shared/db";
+import { DEFAULT_ENVIRONMENT } from "@airlock/shared/domain";
 import { createProject } from "../../use-cases/keys.ts";
 import { setProjectRetention } from "../../use-cases/retention.ts";
 import { builder } from "../builder.ts";
 
-const ProjectType = builder.objectRef<ProjectRow>("Project").implement({
+export const ProjectType = builder.objectRef<ProjectRow>("Project").implement({
   fields: (t) => ({
     id: t.exposeID("id"),
     name: t.exposeString("name"),
     retentionDays: t.exposeInt("retention_days", {
       nullable: true,
       description: "Ended tasks are deleted when they are this old; null: never.",
+    }),
+    defaultEnvironment: t.string({
+      description: "What tasks get that name no environment, in sessions that have none.",
+      resolve: (project) => project.default_environment ?? DEFAULT_ENVIRONMENT,
     }),
   }),
 });

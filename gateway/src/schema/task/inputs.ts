@@ -9,7 +9,9 @@ export const SubmitTaskInputType = builder.inputType("SubmitTaskInput", {
   fields: (t) => ({
     code: t.string({ required: true }),
     language: t.field({ type: LanguageType, defaultValue: "TYPESCRIPT" }),
-    environment: t.string({ description: "Name of an environment. The default one is `isolate`." }),
+    environment: t.string({
+      description: "Name of an environment. Absent: the session's, else the project's default, else `isolate`.",
+    }),
     input: t.field({ type: "JSON", description: "Visible to the code as the constant `input`." }),
     files: t.field({ type: [FileInputType] }),
     dependencies: t.field({

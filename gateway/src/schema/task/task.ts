@@ -4,6 +4,7 @@ import { ApprovalStatusType } from "../approval/enums.ts";
 import { ApprovalType } from "../approval/refs.ts";
 import { ArtifactType } from "../artifact/index.ts";
 import { TaskEventType } from "../event/event.ts";
+import { LeaseType } from "../lease/lease.ts";
 import { fromJsonText } from "../scalars/json.ts";
 import { ToolCallType } from "../tool-call/refs.ts";
 import { LanguageType, TaskStatusType } from "./enums.ts";
@@ -20,6 +21,11 @@ TaskType.implement({
     status: t.expose("status", { type: TaskStatusType }),
     language: t.expose("language", { type: LanguageType }),
     environment: t.exposeString("environment"),
+    environmentRevision: t.exposeInt("environment_revision", {
+      nullable: true,
+      description:
+        "The revision that its first run began with, and that every other run uses; null: built in, or not begun.",
+    }),
     code: t.exposeString("code"),
     input: t.field({ type: "JSON", nullable: true, resolve: (task) => fromJsonText(task.input) }),
     output: t.field({
@@ -87,6 +93,12 @@ TaskType.implement({
       complexity: listCost(EVENT_PAGE),
       resolve: (task, { after, first }, { loaders }) =>
         loaders.events({ after: after ?? 0, limit: pageSize(first, EVENT_PAGE) }).load(task.id),
+    }),
+    leases: t.field({
+      type: [LeaseType],
+      description: "Its sandboxes, the first first; only of providers whose sandboxes can outlive their worker.",
+      complexity: SHORT_LIST,
+      resolve: (task, _, { loaders }) => loaders.leases.load(task.id),
     }),
     isolation: t.field({
       type: IsolationReportType,

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { TaskErrorCode } from "../../domain/index.ts";
 import type { Database } from "../database.ts";
 import { endOpenCalls } from "./journal-writes.ts";
+import { storable } from "./storable.ts";
 
 /** A task taken from a segment that is gone. */
 export interface RecoveredTask {
@@ -43,18 +44,26 @@ const REASONS = {
     code: "SANDBOX_FAILED",
     message: `what the task did could not be recorded, each of the ${MAX_LOSSES} times that it ran`,
   },
+  "no lease": {
+    losses: 1,
+    code: "LEASE_FAILED",
+    message: `no sandbox could be had, each of the ${MAX_LOSSES} times that one was asked for`,
+  },
 } as const;
 
 export type GiveBackReason = keyof typeof REASONS;
 
-/** Gives a running segment's task back to the queue. */
+/** Gives a running segment's task back to the queue. Where no sandbox could be had, it waits longer each time. */
 export async function giveBack(
   db: Database,
   segment: { taskId: string; fence: number },
   reason: GiveBackReason,
+  detail: string | null = null,
 ): Promise<RecoveredTask | null> {
   const where = sql`t.id = ${segment.taskId} and t.segments = ${segment.fence}`;
-  const [task] = await recover(db, { where, ...REASONS[reason] });
+  const { message, ...rest } = REASONS[reason];
+  const told = detail === null ? message : `${message}: ${storable(detail)}`;
+  const [task] = await recover(db, { where, ...rest, message: told, waits: reason === "no lease" });
   return task ?? null;
 }
 
@@ -63,9 +72,14 @@ interface Recovery {
   readonly losses: 0 | 1;
   readonly code: TaskErrorCode;
   readonly message: string;
+  /** Before it runs again: 1 s after the first loss, then twice as long each time. */
+  readonly waits?: boolean;
 }
 
-async function recover(db: Database, { where, losses, code, message }: Recovery): Promise<RecoveredTask[]> {
+async function recover(
+  db: Database,
+  { where, losses, code, message, waits = false }: Recovery,
+): Promise<RecoveredTask[]> {
   const { rows } = await sql<RecoveredTask>`
     with gone as (
       select t.id, case
@@ -83,10 +97,12 @@ async function recover(db: Database, { where, losses, code, message }: Recovery)
         error_code = case g.next when 'FAILED' then ${code} when 'CANCELLED' then 'CANCELLED' end,
         error_message = case g.next when 'FAILED' then ${message} when 'CANCELLED' then 'cancelled' end
       from gone g where t.id = g.id
-      returning t.id, t.project_id, t.provider, t.job, t.priority, t.status, t.event_seq as seq
+      returning t.id, t.project_id, t.provider, t.job, t.priority, t.status, t.losses, t.event_seq as seq
     ), boxed as (
-      insert into outbox (task_id, project_id, provider, job, priority)
-      select id, project_id, provider, job, priority from changed where status = 'QUEUED'
+      insert into outbox (task_id, project_id, provider, job, priority, run_at)
+      select id, project_id, provider, job, priority,
+        case when ${waits} then now() + power(2, losses - 1) * interval '1 second' end
+      from changed where status = 'QUEUED'
     ), logged as (
       insert into events (task_id, seq, type, data)
       select id, seq,
@@ -121,6 +137,37 @@ export async function expireQueued(db: Database): Promise<{ id: string; seq: num
       select id, seq, 'task.timed_out', '{"code":"QUEUE_EXPIRED"}' from changed
     )
     select * from changed
+  `.execute(db);
+  return rows;
+}
+
+/**
+ * Tasks whose provider no live worker could prove end: what cannot be enforced is refused. One that has run before waits:
+ * its journal is worth more than an answer now.
+ */
+export async function endUnprovable(
+  db: Database,
+  { name, reason }: { name: string; reason: string },
+): Promise<{ id: string; seq: number }[]> {
+  const message = `no worker can enforce the isolation of the provider "${name}": ${storable(reason)}`;
+  const { rows } = await sql<{ id: string; seq: number }>`
+    with stuck as (
+      select t.id from outbox o join tasks t on t.id = o.task_id
+      where o.provider = ${name} and o.run_at is null and t.status = 'QUEUED' and t.segments = 0
+      order by t.id limit 1000 for update of t skip locked
+    ), changed as (
+      update tasks t set
+        status = 'FAILED', finished_at = now(), event_seq = t.event_seq + 1, job = t.job + 1,
+        error_code = 'ISOLATION_UNAVAILABLE', error_message = ${message}
+      from stuck where t.id = stuck.id
+      returning t.id, t.event_seq as seq
+    ), unboxed as (
+      delete from outbox o using changed c where o.task_id = c.id
+    ), logged as (
+      insert into events (task_id, seq, type, data)
+      select id, seq, 'task.failed', '{"code":"ISOLATION_UNAVAILABLE"}' from changed
+    )${endOpenCalls(sql`changed`)}
+    select id, seq from changed
   `.execute(db);
   return rows;
 }

@@ -1,0 +1,3 @@
+export * from "./probes.ts";
+export * from "./read.ts";
+export * from "./write.ts";

@@ -20,7 +20,12 @@ afterAll(() => database.drop());
 
 describe("what the images run", () => {
   test("is there after a build", () => {
-    const entries = ["gateway/dist/main.js", "gateway/dist/migrate.js", "workers/dist/main.js"];
+    const entries = [
+      "gateway/dist/main.js",
+      "gateway/dist/migrate.js",
+      "workers/dist/main.js",
+      "workers/dist/guests/python/agent.py",
+    ];
     expect(entries.filter((entry) => !existsSync(path.join(ROOT, entry)))).toEqual([]);
   });
 

@@ -8,6 +8,7 @@ const PROBES = {
   redis: ["redis-server", "--version"],
   // A binary alone proves nothing: many machines forbid user namespaces.
   bwrap: ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"],
+  python: ["python3", "--version"],
   // Gives a program a pseudo-terminal (util-linux).
   pty: ["script", "--version"],
   root: ["sh", "-c", '[ "$(id -u)" = 0 ] || { echo "these tests run as root only" >&2; exit 1; }'],

@@ -602,7 +602,10 @@ class Turns:
                     self.hand_over()
 
     def sleep_of(self, turn):
-        """Which sleep in the kernel it is in, or None where it is in none."""
+        """Which sleep in the kernel it is in, or None where it is in none, or waits for the worker to read."""
+        if not self.channel.lock.acquire(False):
+            return None
+        self.channel.lock.release()
         try:
             with open_file("/proc/self/task/%d/status" % (turn.native or getpid())) as file:
                 text = file.read()
@@ -891,11 +894,15 @@ def join_surrogates(error):
     if not isinstance(error, UnicodeEncodeError):
         raise error
     part = error.object[error.start : error.end]
-    return part.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), error.end
+    return part.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode(), error.end
 
 
 class Output(io.BufferedIOBase):
     """Below `sys.stdout` and `sys.stderr`: bytes in, frames out."""
+
+    # Of both streams, in the order written.
+    pending = []
+    size = 0
 
     def __init__(self, stream):
         import codecs
@@ -904,9 +911,6 @@ class Output(io.BufferedIOBase):
         self.name = "<stdout>" if stream == 1 else "<stderr>"
         self.mode = "wb"
         self.decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self.text = None
-        self.other = None
-        self.busy = False
 
     def writable(self):
         return True
@@ -919,34 +923,24 @@ class Output(io.BufferedIOBase):
 
     def write(self, data):
         headroom()
-        view = memoryview(data).cast("B")
-        if self.other is not None and not self.busy:
-            self.busy = True
-            try:
-                self.other.flush_text()
-            finally:
-                self.busy = False
-        for at in range(0, len(view), OUTPUT_CHARS):
-            piece = view[at : at + OUTPUT_CHARS]
-            if turns.child:
-                write(self.stream, piece)
-            else:
-                self.put(self.decode(piece))
-        return len(view)
+        data = bytes(data)
+        if turns.child:
+            return write(self.stream, data)
+        Output.pending.append((self, data))
+        Output.size += len(data)
+        # Line by line: a program that never looks up again has said what it said.
+        if b"\n" in data or b"\r" in data or Output.size > OUTPUT_CHARS:
+            flush_output()
+        return len(data)
 
-    def put(self, text):
-        if text:
-            turns.channel.put('["out",%d,%s]' % (self.stream, quote_ascii(text)))
+    def flush(self):
+        flush_output()
 
-    def flush_text(self):
-        try:
-            self.text.flush()
-        except (ValueError, AttributeError):
-            pass  # the program has closed it
-
-    def finish(self):
-        self.flush_text()
-        self.put(self.decode(b"", True))
+    def say(self, data, last=False):
+        for at in range(0, len(data) or 1, OUTPUT_CHARS):
+            text = self.decode(data[at : at + OUTPUT_CHARS], last)
+            if text:
+                turns.channel.put('["out",%d,%s]' % (self.stream, quote_ascii(text)))
 
 
 outputs = ()
@@ -958,17 +952,23 @@ def replace_output():
 
     codecs.register_error("airlock", join_surrogates)
     outputs = (Output(1), Output(2))
-    for output, other, name in zip(outputs, outputs[::-1], ("stdout", "stderr")):
-        # Line by line: a program that never looks up again has said what it said.
-        text = io.TextIOWrapper(output, "utf-8", "airlock", line_buffering=True)
-        output.text, output.other = text, other
+    for output, name in zip(outputs, ("stdout", "stderr")):
+        text = io.TextIOWrapper(output, "utf-8", "airlock", newline="\n", write_through=True)
         setattr(sys, name, text)
         setattr(sys, "__" + name + "__", text)
 
 
 def flush_output():
-    for output in outputs:
-        output.flush_text()
+    pending, Output.pending, Output.size = Output.pending, [], 0
+    at = 0
+    while at < len(pending):
+        output, first = pending[at]
+        pieces = [first]
+        at += 1
+        while at < len(pending) and pending[at][0] is output:
+            pieces.append(pending[at][1])
+            at += 1
+        output.say(b"".join(pieces))
 
 
 # How a program ends.
@@ -991,8 +991,9 @@ def finish(end):
         # Another thread has begun to, and ends this one too.
         while True:
             real_sleep(3600)
+    flush_output()
     for output in outputs:
-        output.finish()
+        output.say(b"", True)
     turns.channel.say("done", end)
     real_exit(end["exitCode"] or (0 if end["kind"] == "returned" else 1))
 
@@ -1195,6 +1196,7 @@ def patch_random(module):
             a = int.from_bytes(os.urandom(32), "big")
         return seed(self, a, version)
 
+    module._urandom = os.urandom
     module.Random.seed = seeded
     module.seed = module._inst.seed
     module.seed(randomness.own)
@@ -1231,6 +1233,12 @@ def patch_threading(module):
 
     module.Thread.join = join_thread
     module.Thread.is_alive = thread_is_alive
+    # Again, as something may have loaded it before the agent began.
+    module.Lock = module._allocate_lock = Lock
+    for name in ("start_new_thread", "start_joinable_thread"):
+        if hasattr(module, "_" + name):
+            setattr(module, "_" + name, getattr(_thread, name))
+    module._time = time.monotonic
     module._CRLock = None
     module.excepthook = module.__excepthook__ = excepthook
     if hasattr(module, "_excepthook"):
@@ -1242,6 +1250,7 @@ def patch_threading(module):
 
 def patch_queue(module):
     module.SimpleQueue = module._PySimpleQueue
+    module.time = time.monotonic
 
 
 def patch_linecache(module):

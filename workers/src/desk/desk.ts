@@ -170,7 +170,9 @@ export class Desk {
       this.#o.onLive();
       return this.#guest.goLive();
     }
-    if (idle.waits && idle.timerMs !== null) this.#timer ??= setTimeout(() => this.#tick(idle), idle.timerMs);
+    if (idle.waits && idle.timerMs !== null && idle.timerMs <= LONGEST_TIMEOUT_MS) {
+      this.#timer ??= setTimeout(() => this.#tick(idle), idle.timerMs);
+    }
     if (this.#running.size > 0) return;
     const timersDone = idle.timerMs === null || idle.timerMs > 0;
     if (!this.#replay.allClaimed) {

@@ -22,7 +22,7 @@ function bundle(entry: string): string {
     if (seen.has(file)) return;
     seen.add(file);
     const text = readFileSync(file, "utf8");
-    const plain = EXTENSION === ".ts" ? stripTypeScriptTypes(text, { mode: "strip" }) : text;
+    const plain = EXTENSION === ".ts" ? strip(text) : text;
     const body = plain.replaceAll(IMPORT, (_, clause: string, specifier: string) => {
       if (specifier.startsWith(".")) add(path.resolve(path.dirname(file), specifier));
       else builtIn.add(`const ${clause.replaceAll(/\bas\b/g, ":")} = require(${JSON.stringify(specifier)});`);
@@ -34,4 +34,15 @@ function bundle(entry: string): string {
   };
   add(entry);
   return `"use strict";\n{\n${[...builtIn, ...parts].join("\n")}\n}\n`;
+}
+
+/** In silence: that Node calls it an experiment is no news for an operator. */
+function strip(text: string): string {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return stripTypeScriptTypes(text, { mode: "strip" });
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }

@@ -28,6 +28,7 @@ export interface SandboxPlan {
 const AGENTS: Partial<Record<Language, readonly string[]>> = {
   JAVASCRIPT: ["/usr/bin/node", "/agent/agent.cjs"],
   TYPESCRIPT: ["/usr/bin/node", "/agent/agent.cjs"],
+  BASH: ["/usr/bin/node", "/agent/agent.cjs"],
 };
 
 export const LANGUAGES_HERE = Object.keys(AGENTS) as Language[];

@@ -23,6 +23,7 @@ export function describeConformance(name: string, makeProvider: () => SandboxPro
   describe(`conformance of ${name}`, () => {
     const provider = makeProvider();
     afterAll(() => provider.close());
+    const snapshot = provider.capabilities.keptBy === "snapshot";
     const run: Run = (code, options = {}) => runProgram(provider, { code, ...options });
     const start: Start = (code, options = {}) => startGuest(provider, { code, ...options });
 
@@ -34,11 +35,10 @@ export function describeConformance(name: string, makeProvider: () => SandboxPro
     describe("time", () => time(run));
     describe("limits", () => limits(run, provider));
     describe("what an earlier guest left behind", () => leftovers(run));
-    describe("many guests", () => many(run));
+    describe("many guests", () => many(run, snapshot));
     describe("calls", () => calls(start));
     describe("a guest that waits", () => idling(start));
     describe("a guest that is run again", () => replay(start));
-    const snapshot = provider.capabilities.keptBy === "snapshot";
     describe("parking", () => (snapshot ? parkingBySnapshot(start, makeProvider) : parkingByReplay(provider, start)));
     describe("the end of a lease", () => leases(run));
     describe("the end of the provider", () => ends(makeProvider));

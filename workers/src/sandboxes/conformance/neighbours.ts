@@ -56,7 +56,7 @@ export function many(run: Run, isQuick: boolean): void {
         code: `console.log(${i}); await new Promise((r) => setTimeout(r)); for (;;) {}`,
         outcome: failed("TIMEOUT"),
         // Long enough for a machine with much to do, on which fifty processes start at once.
-        limits: { timeoutMs: isQuick ? 1000 : 10_000 },
+        limits: { timeoutMs: isQuick ? 1000 : 6000 },
       }),
     ];
     const guests = Array.from({ length: 50 }, (_, i) => (kinds[i % kinds.length] as (typeof kinds)[number])(i));

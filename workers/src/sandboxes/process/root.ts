@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { constants, existsSync, realpathSync, statSync } from "node:fs";
+import { constants, existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { chmod, copyFile, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -10,7 +10,7 @@ const run = promisify(execFile);
 
 /** All of the host's programs that a task may need, and no others. */
 const COMMANDS =
-  "bash sh awk base64 basename cat chmod cmp comm cp cut date diff dirname du env expr false find fold grep gunzip gzip head id join jq ln ls md5sum mkdir mkfifo mktemp mv nl od paste printf pwd readlink realpath rm rmdir sed seq sha256sum sleep sort split stat tac tail tar tee test timeout touch tr true truncate uname uniq wc which xargs yes".split(
+  "bash sh awk base64 basename cat chmod cmp comm cp cut date diff dirname du env expr false find fold grep gunzip gzip head id join jq ln ls md5sum mkdir mkfifo mktemp mv nl od paste printf pwd readlink realpath rm rmdir sed seq setsid sha256sum sleep sort split stat tac tail tar tee test timeout touch tr true truncate uname uniq wc which xargs yes".split(
     " ",
   );
 const SEARCHED = ["/usr/bin", "/bin", "/usr/local/bin"];
@@ -37,7 +37,7 @@ export async function makeRoot(base: string): Promise<SandboxRoot> {
     if (found !== undefined) programs.set(name, realpathSync(found));
   }
   if (python !== null) programs.set("python3", python.program);
-  const libraries = await findLibraries([...programs.values()]);
+  const libraries = await findLibraries([...programs.values(), ...(python?.extensions ?? [])]);
   const agent = agentSource();
   const files = [...programs.values(), ...libraries].map((file) => {
     const { size, mtimeMs } = statSync(file);
@@ -50,6 +50,13 @@ export async function makeRoot(base: string): Promise<SandboxRoot> {
   const target = path.join(base, `root-${hash}`);
   if (!existsSync(target)) await build(target, { programs, libraries, agent, python: python?.library ?? null });
   return { path: target, pythonLibrary: python?.library ?? null };
+}
+
+interface Python {
+  readonly program: string;
+  readonly library: string;
+  /** Its modules of machine code, which need libraries as programs do. */
+  readonly extensions: readonly string[];
 }
 
 interface Contents {
@@ -91,17 +98,19 @@ async function build(target: string, { programs, libraries, agent, python }: Con
 /** As the loader itself tells it: file by file, nothing of /lib besides. */
 async function findLibraries(programs: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
-  for (const program of programs) {
-    const { stdout } = await run("ldd", [program]).catch(() => ({ stdout: "" }));
-    for (const [file] of stdout.matchAll(/\/[^\s:()]+/g)) if (existsSync(file)) found.add(file);
-  }
+  // It fails where one of them needs none, and has told of the others all the same.
+  const { stdout } = await run("ldd", programs as string[]).catch((error: { stdout?: string }) => error);
+  for (const [, file = ""] of (stdout ?? "").matchAll(/^\s.*?(\/\S+) \(0x/gm)) if (existsSync(file)) found.add(file);
   return [...found];
 }
 
 /** The machine's own: one that a person installed for themselves may lie anywhere. */
-async function findPython(): Promise<{ program: string; library: string } | null> {
+async function findPython(): Promise<Python | null> {
   const ask = "import sys, sysconfig; print(sys.executable); print(sysconfig.get_path('stdlib'))";
   const { stdout } = await run("/usr/bin/python3", ["-I", "-c", ask]).catch(() => ({ stdout: "" }));
   const [program, library] = stdout.split("\n");
-  return program && library && existsSync(library) ? { program: realpathSync(program), library } : null;
+  if (!program || !library || !existsSync(library)) return null;
+  const folder = path.join(library, "lib-dynload");
+  const extensions = existsSync(folder) ? readdirSync(folder).map((name) => path.join(folder, name)) : [];
+  return { program: realpathSync(program), library, extensions };
 }

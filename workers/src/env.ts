@@ -23,6 +23,7 @@ const schema = z.object({
   AIRLOCK_HEALTH_HOST: z.string().default("127.0.0.1"),
   AIRLOCK_WORKER_HOST: z.string().default(hostname()),
   AIRLOCK_TOOLS: list.default([]),
+  AIRLOCK_PROVIDERS: list.default([]),
   AIRLOCK_HTTP_ALLOW: list.default([]),
   AIRLOCK_PARK_BY: z.enum(["snapshot", "replay"]).default("snapshot"),
 });
@@ -56,6 +57,7 @@ export const HELP = `airlock worker: claims tasks and runs them in sandboxes
   AIRLOCK_HEALTH_PORT      serves /healthz, /readyz and /metrics; absent: nowhere
   AIRLOCK_HEALTH_HOST      address for it (127.0.0.1)
   AIRLOCK_TOOLS            files or packages with more tools, separated by commas
+  AIRLOCK_PROVIDERS        files or packages with more sandbox providers, separated by commas
   AIRLOCK_SECRET_<NAME>    credentials for tools: context.secrets.get("<NAME>")
   AIRLOCK_HTTP_ALLOW       host:port pairs, separated by commas, that http.request may reach on private networks
   AIRLOCK_PARK_BY          how isolate guests are kept: snapshot, or replay (snapshot)

@@ -72,7 +72,7 @@ async function main(): Promise<void> {
 
 async function start(env: WorkerEnv, log: Logger, lifecycle: Lifecycle): Promise<void> {
   const tools = createRegistry(await loadTools(env.AIRLOCK_TOOLS, { httpAllow: env.AIRLOCK_HTTP_ALLOW }));
-  const providers = createProviders(env, log);
+  const providers = await createProviders(env, log);
   for (const provider of providers) lifecycle.defer(`provider ${provider.name}`, () => provider.close());
   const probed = await proveProviders(providers, log);
   const { proved } = probed;

@@ -2,8 +2,10 @@ import type { PublishedProvider } from "@airlock/shared/db";
 import type { Logger } from "@airlock/shared/runtime";
 import { z } from "zod";
 import type { WorkerEnv } from "./env.ts";
+import { loadProviders } from "./sandboxes/load-providers.ts";
 import { createIsolateProvider } from "./sandboxes/isolate/index.ts";
-import type { IsolationReport, SandboxProvider } from "./sandboxes/port.ts";
+import { createProcessProvider } from "./sandboxes/process/index.ts";
+import type { IsolationReport, ProbeResult, SandboxProvider } from "./sandboxes/port.ts";
 
 export interface ProvedProvider {
   readonly provider: SandboxProvider;
@@ -12,13 +14,15 @@ export interface ProvedProvider {
   readonly image: Buffer | null;
 }
 
-export function createProviders(env: WorkerEnv, log: Logger): SandboxProvider[] {
+export async function createProviders(env: WorkerEnv, log: Logger): Promise<SandboxProvider[]> {
   return [
     createIsolateProvider({
       hosts: env.AIRLOCK_ISOLATE_HOSTS,
       maxThreads: env.AIRLOCK_CONCURRENCY,
       log: log.child({ provider: "isolate" }),
     }),
+    createProcessProvider(),
+    ...(await loadProviders(env.AIRLOCK_PROVIDERS)),
   ];
 }
 
@@ -36,8 +40,9 @@ export interface ProbedProviders {
 export async function proveProviders(providers: readonly SandboxProvider[], log: Logger): Promise<ProbedProviders> {
   const proved: ProvedProvider[] = [];
   const unproved: UnprovedProvider[] = [];
-  for (const provider of providers) {
-    const result = await provider.probe();
+  const results = await Promise.all(providers.map((provider) => provider.probe()));
+  for (const [i, provider] of providers.entries()) {
+    const result = results[i] as ProbeResult;
     if (result.available) proved.push({ provider, ...result });
     else {
       log.warn({ provider: provider.name, reason: result.reason }, "provider is not available here");

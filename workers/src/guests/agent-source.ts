@@ -17,15 +17,15 @@ export function agentSource(): string {
 function bundle(entry: string): string {
   const seen = new Set<string>();
   const parts: string[] = [];
-  const builtIn = new Set<string>();
+  const builtIn = new Map<string, Set<string>>();
   const add = (file: string) => {
     if (seen.has(file)) return;
     seen.add(file);
     const text = readFileSync(file, "utf8");
-    const plain = EXTENSION === ".ts" ? stripTypeScriptTypes(text, { mode: "strip" }) : text;
+    const plain = EXTENSION === ".ts" ? strip(text) : text;
     const body = plain.replaceAll(IMPORT, (_, clause: string, specifier: string) => {
       if (specifier.startsWith(".")) add(path.resolve(path.dirname(file), specifier));
-      else builtIn.add(`const ${clause.replaceAll(/\bas\b/g, ":")} = require(${JSON.stringify(specifier)});`);
+      else for (const name of namesIn(clause)) builtIn.set(specifier, (builtIn.get(specifier) ?? new Set()).add(name));
       return "";
     });
     parts.push(
@@ -33,5 +33,24 @@ function bundle(entry: string): string {
     );
   };
   add(entry);
-  return `"use strict";\n{\n${[...builtIn, ...parts].join("\n")}\n}\n`;
+  const loads = [...builtIn].map(
+    ([name, from]) => `const { ${[...from].join(", ")} } = require(${JSON.stringify(name)});`,
+  );
+  return `"use strict";\n{\n${[...loads, ...parts].join("\n")}\n}\n`;
+}
+
+/** Of `{ one, two }`: the agent imports by name alone. */
+function namesIn(clause: string): string[] {
+  return clause.match(/\w+/g) ?? [];
+}
+
+/** In silence: that Node calls it an experiment is no news for an operator. */
+function strip(text: string): string {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return stripTypeScriptTypes(text, { mode: "strip" });
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }

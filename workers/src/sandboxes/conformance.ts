@@ -12,6 +12,7 @@ import { limits, time } from "./conformance/limits.ts";
 import { leftovers, many } from "./conformance/neighbours.ts";
 import { output } from "./conformance/output.ts";
 import { parkingByReplay, parkingBySnapshot } from "./conformance/parking.ts";
+import { bash, files, processes } from "./conformance/work-area.ts";
 import { replay } from "./conformance/replay.ts";
 import type { SandboxProvider } from "./port.ts";
 
@@ -23,6 +24,7 @@ export function describeConformance(name: string, makeProvider: () => SandboxPro
   describe(`conformance of ${name}`, () => {
     const provider = makeProvider();
     afterAll(() => provider.close());
+    const snapshot = provider.capabilities.keptBy === "snapshot";
     const run: Run = (code, options = {}) => runProgram(provider, { code, ...options });
     const start: Start = (code, options = {}) => startGuest(provider, { code, ...options });
 
@@ -34,12 +36,15 @@ export function describeConformance(name: string, makeProvider: () => SandboxPro
     describe("time", () => time(run));
     describe("limits", () => limits(run, provider));
     describe("what an earlier guest left behind", () => leftovers(run));
-    describe("many guests", () => many(run));
+    describe("many guests", () => many(run, snapshot));
     describe("calls", () => calls(start));
     describe("a guest that waits", () => idling(start));
     describe("a guest that is run again", () => replay(start));
-    const snapshot = provider.capabilities.keptBy === "snapshot";
     describe("parking", () => (snapshot ? parkingBySnapshot(start, makeProvider) : parkingByReplay(provider, start)));
+    const { workArea, languages } = provider.capabilities;
+    if (workArea) describe("files", () => files(start));
+    if (workArea) describe("processes", () => processes(run, start));
+    if (languages.includes("BASH")) describe("Bash", () => bash(start));
     describe("the end of a lease", () => leases(run));
     describe("the end of the provider", () => ends(makeProvider));
   });

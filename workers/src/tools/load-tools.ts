@@ -1,8 +1,5 @@
-import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import path from "node:path";
-import { pathToFileURL } from "node:url";
 import { z } from "zod";
+import { locateModule } from "../locate-module.ts";
 import { createBuiltInTools } from "./built-in/index.ts";
 import { defineTool, isTool } from "./define-tool.ts";
 import type { ToolKit } from "./plugin.ts";
@@ -30,7 +27,7 @@ export async function loadTools(specifiers: readonly string[], options: LoadOpti
 
 async function loadModule(specifier: string, cwd: string): Promise<Tool[]> {
   try {
-    const url = locate(specifier, cwd);
+    const url = locateModule(specifier, cwd);
     const found = await toolsOf((await import(/* @vite-ignore */ url)) as Record<string, unknown>);
     if (found.length === 0)
       throw new Error("it exports no tool (a default export or named exports made by defineTool)");
@@ -38,20 +35,6 @@ async function loadModule(specifier: string, cwd: string): Promise<Tool[]> {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`the tool module ${JSON.stringify(specifier)} cannot be used: ${reason}`, { cause: error });
-  }
-}
-
-/** A path, or a file that is there, is a file; anything else is a package of the operator's or else of ours. */
-function locate(specifier: string, cwd: string): string {
-  const file = path.resolve(cwd, specifier);
-  if (/^\.{0,2}\//.test(specifier) || path.isAbsolute(specifier) || existsSync(file)) {
-    if (!existsSync(file)) throw new Error(`there is no file ${file}`);
-    return pathToFileURL(file).href;
-  }
-  try {
-    return pathToFileURL(createRequire(path.join(cwd, "tools.js")).resolve(specifier)).href;
-  } catch {
-    return specifier;
   }
 }
 

@@ -1,5 +1,6 @@
 import { connect, type Way } from "./connection.ts";
 import type { Message, Order } from "./order.ts";
+import { BashSession } from "./bash-session.ts";
 import { Session } from "./session.ts";
 
 /**
@@ -20,12 +21,13 @@ function start(): void {
   process.argv.length = 1;
   connection.send(["ready"]);
   connection.hold(true);
-  let session: Session | null = null;
+  let session: Session | BashSession | null = null;
   connection.listen((line) => {
     const message = JSON.parse(line) as Message;
     if (session !== null) return session.take(message);
     connection.hold(false);
-    session = new Session(message[1] as Order, connection);
+    const order = message[1] as Order;
+    session = order.language === "BASH" ? new BashSession(order, connection) : new Session(order, connection);
     session.run();
   });
 }

@@ -40,9 +40,8 @@ export async function applyPolicies(
   return { changes: changed, patterns };
 }
 
-/** Postgres gives a bigint as text where nobody asks otherwise. */
 function isSame(row: PolicyRow, mode: PolicyMode, approvalMs: number | null): boolean {
-  return row.mode === mode && (row.approval_ms === null ? null : Number(row.approval_ms)) === approvalMs;
+  return row.mode === mode && row.approval_ms === approvalMs;
 }
 
 function told(action: string, { id, pattern, mode, approval_ms: approvalMs }: PolicyRow): Change {

@@ -35,13 +35,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       primary key (project_id, session)
     );
 
-    alter table projects
-      add column default_environment text,
-      add column configured text[] not null default '{}';
+    alter table projects add column default_environment text;
     comment on column projects.default_environment is 'by name; null: isolate';
-    comment on column projects.configured is 'columns that a configuration file sets, so that the API does not';
-
-    alter table policies add column source text not null default 'API' check (source in ('API', 'CONFIG'));
 
     alter table tasks add column environment_id uuid, add column environment_revision integer;
     comment on column tasks.environment_id is 'null: a built-in one';

@@ -20,6 +20,8 @@ export interface GatewayEnv {
   /** How many subscriptions a key may have open on this gateway. */
   readonly streamsPerKey: number;
   readonly logLevel: LogLevel;
+  /** Null: `airlock.config.ts` in the working folder, if there is one. */
+  readonly configFile: string | null;
 }
 
 export function parseEnv(source: EnvSource): GatewayEnv {
@@ -32,5 +34,6 @@ export function parseEnv(source: EnvSource): GatewayEnv {
     adminKey: env.AIRLOCK_ADMIN_KEY,
     streamsPerKey: env.AIRLOCK_STREAMS_PER_KEY,
     logLevel: env.AIRLOCK_LOG,
+    configFile: env.AIRLOCK_CONFIG,
   };
 }

@@ -1,4 +1,5 @@
 import { createBus } from "@airlock/shared/bus";
+import { loadConfig } from "@airlock/shared/config";
 import { topics } from "@airlock/shared/contracts";
 import { ensureAdminKey, ensureBootstrapProject, openDatabase } from "@airlock/shared/db";
 import { BUILT_IN_PROVIDERS } from "@airlock/shared/domain";
@@ -16,6 +17,7 @@ import { type GatewayServer, serve } from "./http/server.ts";
 import { startLive } from "./live/index.ts";
 import { createStreams } from "./live/streams.ts";
 import { createGatewayMetrics } from "./metrics.ts";
+import { applyConfig } from "./use-cases/apply-config/index.ts";
 import { schema } from "./schema/index.ts";
 
 export interface GatewayParts {
@@ -94,6 +96,8 @@ export async function startGateway({
     metrics,
     forgetKeys,
   };
+  const loaded = await loadConfig(env.configFile);
+  if (loaded !== null) await applyConfig(app, loaded);
   const listen = { host: env.host, port: env.port, ...(requestTimeoutMs !== undefined && { requestTimeoutMs }) };
   const server = await serve({ app, schema, authenticator, health }, listen);
   lifecycle.defer("http", () => server.close(), { timeoutMs: 20_000 });

@@ -31,6 +31,7 @@ export interface TestGatewayOptions {
   readonly unprepared?: boolean;
   readonly requestTimeoutMs?: number;
   readonly streamsPerKey?: number;
+  readonly configFile?: string;
 }
 
 /** The real gateway on a database of its own, on a free loopback port. */
@@ -59,12 +60,16 @@ export async function startOn(databaseUrl: string, options: TestGatewayOptions =
     adminKey: ADMIN_KEY,
     streamsPerKey: options.streamsPerKey ?? 1_000,
     logLevel: "silent" as const,
+    configFile: options.configFile ?? null,
   };
   const backend: Backend = chooseBackend(env);
   if (options.unprepared !== true) await prepareBackend(backend);
   const { requestTimeoutMs } = options;
   const parts = { env, backend, log, lifecycle, ...(requestTimeoutMs !== undefined && { requestTimeoutMs }) };
-  const server = await startGateway(parts);
+  const server = await startGateway(parts).catch(async (error: unknown) => {
+    await lifecycle.shutdown("test");
+    throw error;
+  });
   const db = openDatabase({ url: databaseUrl, poolSize: 2, program: "gateway-test", onError: () => undefined });
   const url = `http://127.0.0.1:${server.port}`;
   const client = (key: string | null): Client => createClient(url, key);

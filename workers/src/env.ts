@@ -58,6 +58,7 @@ export const HELP = `airlock worker: claims tasks and runs them in sandboxes
   AIRLOCK_HEALTH_HOST      address for it (127.0.0.1)
   AIRLOCK_TOOLS            files or packages with more tools, separated by commas
   AIRLOCK_PROVIDERS        files or packages with more sandbox providers, separated by commas
+  AIRLOCK_CONFIG           file that may name tools too (airlock.config.ts, if there is one)
   AIRLOCK_SECRET_<NAME>    credentials for tools: context.secrets.get("<NAME>")
   AIRLOCK_HTTP_ALLOW       host:port pairs, separated by commas, that http.request may reach on private networks
   AIRLOCK_PARK_BY          how isolate guests are kept: snapshot, or replay (snapshot)

@@ -1,3 +1,5 @@
+import path from "node:path";
+import { loadConfig } from "@airlock/shared/config";
 import { newId, topics } from "@airlock/shared/contracts";
 import { createBus } from "@airlock/shared/bus";
 import {
@@ -45,8 +47,8 @@ import {
 } from "./providers.ts";
 import { createRunningSegments } from "./runner/running-segments.ts";
 import { createSegmentStore } from "./runner/segment-store.ts";
-import { loadTools } from "./tools/load-tools.ts";
-import { createRegistry, type ToolRegistry } from "./tools/registry.ts";
+import { loadPlugins, loadTools } from "./tools/load-tools.ts";
+import { createRegistry, type SourcedTool, type ToolRegistry } from "./tools/registry.ts";
 import { createFeeder } from "./upkeep/feeder.ts";
 import { startHeartbeat } from "./upkeep/heartbeat.ts";
 import { startReaper } from "./upkeep/reaper.ts";
@@ -71,7 +73,7 @@ async function main(): Promise<void> {
 }
 
 async function start(env: WorkerEnv, log: Logger, lifecycle: Lifecycle): Promise<void> {
-  const tools = createRegistry(await loadTools(env.AIRLOCK_TOOLS, { httpAllow: env.AIRLOCK_HTTP_ALLOW }));
+  const tools = createRegistry(await loadAllTools(env));
   const providers = await createProviders(env, log);
   for (const provider of providers) lifecycle.defer(`provider ${provider.name}`, () => provider.close());
   const probed = await proveProviders(providers, log);
@@ -96,6 +98,13 @@ async function start(env: WorkerEnv, log: Logger, lifecycle: Lifecycle): Promise
     lifecycle.defer("health", () => server.close());
   }
   log.info({ worker: context.workerId, providers: proved.map(({ isolation }) => isolation) }, "worker is ready");
+}
+
+async function loadAllTools(env: WorkerEnv): Promise<SourcedTool[]> {
+  const tools = await loadTools(env.AIRLOCK_TOOLS, { httpAllow: env.AIRLOCK_HTTP_ALLOW });
+  const loaded = await loadConfig(env.AIRLOCK_CONFIG);
+  if (loaded === null) return tools;
+  return [...tools, ...(await loadPlugins(loaded.config.tools, path.dirname(loaded.file)))];
 }
 
 /** The connections, and what this worker runs. */

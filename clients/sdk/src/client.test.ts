@@ -127,6 +127,21 @@ describe.concurrent("against a real gateway and worker", () => {
     expect(listed).toHaveLength(150);
   });
 
+  test("environments are made, changed, listed and chosen; leases are listed", async () => {
+    const { client } = await rig.tenant();
+    const { environments, leases } = client;
+    const name = "made-by-sdk";
+    expect((await environments.providers()).map((provider) => provider.name)).toContain("isolate");
+    await environments.create({ name, provider: "isolate" });
+    expect(await environments.update(name, { limits: { memoryBytes: 2 ** 26 } })).toMatchObject({ revision: 2 });
+    expect(await environments.get(name)).toMatchObject({ limits: { memoryBytes: 2 ** 26 } });
+    expect(await environments.setForSession("s", name)).toBe(name);
+    expect(await environments.setForSession("s", null)).toBe("isolate");
+    expect(await environments.deactivate(name)).toMatchObject({ active: false });
+    expect((await environments.list()).map((environment) => environment.name)).toContain(name);
+    expect(await leases.list({ state: ["RETAINED"] })).toEqual([]);
+  });
+
   test("tools are listed, told as types and called; workers are listed", async () => {
     const { client } = await rig.tenant();
     expect((await client.tools.list("echo")).map(({ path }) => path)).toEqual(["util.echo"]);

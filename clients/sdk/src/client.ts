@@ -1,7 +1,9 @@
 import { type Approvals, createApprovals } from "./approvals/index.ts";
 import { type Batches, createBatches } from "./batches/index.ts";
 import { DEFAULT_PATIENCE, type Patience } from "./http/backoff.ts";
+import { createEnvironments, type Environments } from "./environments.ts";
 import { graphqlUrl } from "./http/endpoint.ts";
+import { createLeases, type Leases } from "./leases.ts";
 import { createTasks, type Tasks } from "./tasks/index.ts";
 import { createTools, type Tools } from "./tools.ts";
 import { createTransport } from "./transport.ts";
@@ -22,6 +24,8 @@ export interface Client {
   readonly approvals: Approvals;
   readonly tools: Tools;
   readonly workers: Workers;
+  readonly environments: Environments;
+  readonly leases: Leases;
 }
 
 export function createClient(options: ClientOptions): Client {
@@ -38,5 +42,7 @@ export function createClient(options: ClientOptions): Client {
     approvals: createApprovals(transport),
     tools: createTools(transport),
     workers: createWorkers(transport),
+    environments: createEnvironments(transport),
+    leases: createLeases(transport),
   };
 }

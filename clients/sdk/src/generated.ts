@@ -13,6 +13,30 @@ export type ApprovalStatus = "APPROVED" | "CANCELLED" | "DENIED" | "EXPIRED" | "
 
 export type ArtifactDirection = "INPUT" | "OUTPUT";
 
+export interface CreateEnvironmentInput {
+  /** Checked against the provider's `configSchema`. */
+  readonly config?: unknown;
+  /** npm package name -> range. */
+  readonly dependencies?: unknown;
+  /** Absent: all that the provider runs. */
+  readonly languages?: readonly Language[] | null | undefined;
+  /** EPHEMERAL where absent. */
+  readonly leasePolicy?: LeasePolicy | null | undefined;
+  readonly limits?: SandboxLimitsInput | null | undefined;
+  /** Lower case; the query `providers` lists what it can stand on. */
+  readonly name: string;
+  /** NONE where absent. */
+  readonly network?: NetworkPolicy | null | undefined;
+  /** Never changes. */
+  readonly provider: string;
+  /** A shell command that prepares the work area. */
+  readonly provision?: string | null | undefined;
+  /** Cloned into the work area. */
+  readonly repository?: RepositoryInput | null | undefined;
+  /** How long RETAIN_ON_FAILURE keeps a sandbox (an hour). */
+  readonly retainMs?: number | null | undefined;
+}
+
 export interface DecideApprovalInput {
   readonly decision: Decision;
   /** Runs the call with this input in place of the asked one. Checked against the tool's schema. */
@@ -29,6 +53,8 @@ export interface DecideApprovalInput {
 
 export type Decision = "APPROVE" | "DENY";
 
+export type EnvironmentSource = "API" | "BUILT_IN" | "CONFIG";
+
 export interface FileInput {
   readonly base64?: string | null | undefined;
   readonly content?: string | null | undefined;
@@ -37,9 +63,35 @@ export interface FileInput {
 
 export type Language = "BASH" | "BUN" | "JAVASCRIPT" | "PYTHON" | "TYPESCRIPT";
 
+export type LeasePolicy = "EPHEMERAL" | "RETAIN_ON_FAILURE" | "REUSE_BY_SESSION";
+
+export type LeaseState = "ACTIVE" | "EXPIRED" | "FAILED" | "PENDING_CLEANUP" | "RELEASED" | "RETAINED";
+
+export type NetworkPolicy = "NONE";
+
 export type PolicyMode = "AUTO" | "DENY" | "REQUIRED";
 
 export type RememberScope = "PROJECT" | "SESSION" | "TASK";
+
+export interface RepositoryInput {
+  /** The name of a worker's secret; never the secret itself. */
+  readonly credential?: string | null | undefined;
+  /** A branch, a tag or a commit (HEAD). */
+  readonly ref?: string | null | undefined;
+  readonly url: string;
+}
+
+export interface SandboxLimitsInput {
+  /** 0.5 is half of one. */
+  readonly cpus?: number | null | undefined;
+  /** Of the work area. */
+  readonly diskBytes?: number | null | undefined;
+  /** In the work area. */
+  readonly files?: number | null | undefined;
+  readonly memoryBytes?: number | null | undefined;
+  /** Processes and threads. */
+  readonly pids?: number | null | undefined;
+}
 
 export interface SubmitBatchInput {
   readonly idempotencyKey?: string | null | undefined;
@@ -51,7 +103,7 @@ export interface SubmitTaskInput {
   readonly code: string;
   /** npm package name -> range, for JavaScript and TypeScript outside the isolate. */
   readonly dependencies?: unknown;
-  /** Name of an environment. The default one is `isolate`. */
+  /** Name of an environment. Absent: the session's, else the project's default, else `isolate`. */
   readonly environment?: string | null | undefined;
   readonly files?: readonly FileInput[] | null | undefined;
   /** The same key and payload in the same project always answer with the same task; another payload is a CONFLICT. */
@@ -89,6 +141,20 @@ export type TaskStatus = "CANCELLED" | "FAILED" | "PARKED" | "QUEUED" | "RUNNING
 
 export type ToolCallStatus = "CANCELLED" | "DENIED" | "EXPIRED" | "FAILED" | "STARTED" | "SUCCEEDED" | "UNKNOWN" | "WAITING";
 
+export interface UpdateEnvironmentInput {
+  /** True takes tasks again. */
+  readonly active?: boolean | null | undefined;
+  readonly config?: unknown;
+  readonly dependencies?: unknown;
+  readonly languages?: readonly Language[] | null | undefined;
+  readonly leasePolicy?: LeasePolicy | null | undefined;
+  readonly limits?: SandboxLimitsInput | null | undefined;
+  readonly network?: NetworkPolicy | null | undefined;
+  readonly provision?: string | null | undefined;
+  readonly repository?: RepositoryInput | null | undefined;
+  readonly retainMs?: number | null | undefined;
+}
+
 export type WorkerState = "DRAINING" | "LOST" | "RUNNING" | "STOPPED";
 
 export type ApprovalSummary = { readonly id: string; readonly kind: ApprovalKind; readonly status: ApprovalStatus; readonly inputHash: string; readonly requestedAt: string; readonly expiresAt: string; readonly decidedAt: string | null; readonly decidedBy: string | null; readonly reason: string | null; readonly editedInput: unknown; readonly answer: unknown };
@@ -96,6 +162,14 @@ export type ApprovalSummary = { readonly id: string; readonly kind: ApprovalKind
 export type Approval = ApprovalSummary & { readonly task: { readonly id: string; readonly environment: string; readonly labels: unknown }; readonly toolCall: { readonly index: number; readonly path: string; readonly input: unknown } | null };
 
 export type Batch = { readonly id: string; readonly label: string | null; readonly total: number; readonly done: boolean; readonly counts: { readonly queued: number; readonly running: number; readonly parked: number; readonly succeeded: number; readonly failed: number; readonly cancelled: number; readonly timedOut: number } };
+
+export type Environment = { readonly name: string; readonly source: EnvironmentSource; readonly active: boolean; readonly isDefault: boolean; readonly revision: number | null; readonly updatedAt: string | null; readonly provider: string; readonly config: unknown; readonly limits: { readonly memoryBytes: number | null; readonly pids: number | null; readonly cpus: number | null; readonly diskBytes: number | null; readonly files: number | null }; readonly provision: string | null; readonly repository: { readonly url: string; readonly ref: string; readonly credential: string | null } | null; readonly dependencies: unknown; readonly leasePolicy: LeasePolicy; readonly retainMs: number; readonly languages: readonly (Language)[]; readonly network: NetworkPolicy };
+
+export type EnvironmentProbe = { readonly available: boolean; readonly reason: string | null; readonly workerId: string | null; readonly isolation: { readonly provider: string; readonly level: string; readonly enforced: unknown } | null };
+
+export type Provider = { readonly name: string; readonly available: boolean; readonly reason: string | null; readonly workers: readonly (string)[]; readonly isolation: { readonly provider: string; readonly level: string; readonly enforced: unknown } | null; readonly languages: readonly (Language)[]; readonly keptBy: string; readonly workArea: boolean; readonly retains: boolean; readonly configSchema: unknown };
+
+export type Lease = { readonly id: string; readonly taskId: string | null; readonly segment: number | null; readonly environment: string; readonly environmentRevision: number | null; readonly provider: string; readonly workerId: string; readonly host: string; readonly state: LeaseState; readonly policy: LeasePolicy; readonly createdAt: string; readonly expiresAt: string | null; readonly endedAt: string | null; readonly error: string | null };
 
 export type TaskError = { readonly code: string; readonly message: string; readonly stack: string | null; readonly retryable: boolean };
 
@@ -428,6 +502,323 @@ fragment Batch on Batch {
     cancelled
     timedOut
   }
+}
+`,
+};
+
+export const ListEnvironments: Operation<{ readonly environments: readonly (Environment)[] }, Record<string, never>> = {
+  text: `
+query ListEnvironments {
+  environments {
+    ...Environment
+  }
+}
+
+fragment Environment on Environment {
+  name
+  source
+  active
+  isDefault
+  revision
+  updatedAt
+  provider
+  config
+  limits {
+    memoryBytes
+    pids
+    cpus
+    diskBytes
+    files
+  }
+  provision
+  repository {
+    url
+    ref
+    credential
+  }
+  dependencies
+  leasePolicy
+  retainMs
+  languages
+  network
+}
+`,
+};
+
+export const GetEnvironment: Operation<{ readonly environment: Environment | null }, { readonly name: string }> = {
+  text: `
+query GetEnvironment($name: String!) {
+  environment(name: $name) {
+    ...Environment
+  }
+}
+
+fragment Environment on Environment {
+  name
+  source
+  active
+  isDefault
+  revision
+  updatedAt
+  provider
+  config
+  limits {
+    memoryBytes
+    pids
+    cpus
+    diskBytes
+    files
+  }
+  provision
+  repository {
+    url
+    ref
+    credential
+  }
+  dependencies
+  leasePolicy
+  retainMs
+  languages
+  network
+}
+`,
+};
+
+export const CreateEnvironment: Operation<{ readonly createEnvironment: Environment }, { readonly input: CreateEnvironmentInput }> = {
+  text: `
+mutation CreateEnvironment($input: CreateEnvironmentInput!) {
+  createEnvironment(input: $input) {
+    ...Environment
+  }
+}
+
+fragment Environment on Environment {
+  name
+  source
+  active
+  isDefault
+  revision
+  updatedAt
+  provider
+  config
+  limits {
+    memoryBytes
+    pids
+    cpus
+    diskBytes
+    files
+  }
+  provision
+  repository {
+    url
+    ref
+    credential
+  }
+  dependencies
+  leasePolicy
+  retainMs
+  languages
+  network
+}
+`,
+};
+
+export const UpdateEnvironment: Operation<{ readonly updateEnvironment: Environment }, { readonly name: string; readonly input: UpdateEnvironmentInput }> = {
+  text: `
+mutation UpdateEnvironment($name: String!, $input: UpdateEnvironmentInput!) {
+  updateEnvironment(name: $name, input: $input) {
+    ...Environment
+  }
+}
+
+fragment Environment on Environment {
+  name
+  source
+  active
+  isDefault
+  revision
+  updatedAt
+  provider
+  config
+  limits {
+    memoryBytes
+    pids
+    cpus
+    diskBytes
+    files
+  }
+  provision
+  repository {
+    url
+    ref
+    credential
+  }
+  dependencies
+  leasePolicy
+  retainMs
+  languages
+  network
+}
+`,
+};
+
+export const DeactivateEnvironment: Operation<{ readonly deactivateEnvironment: Environment }, { readonly name: string }> = {
+  text: `
+mutation DeactivateEnvironment($name: String!) {
+  deactivateEnvironment(name: $name) {
+    ...Environment
+  }
+}
+
+fragment Environment on Environment {
+  name
+  source
+  active
+  isDefault
+  revision
+  updatedAt
+  provider
+  config
+  limits {
+    memoryBytes
+    pids
+    cpus
+    diskBytes
+    files
+  }
+  provision
+  repository {
+    url
+    ref
+    credential
+  }
+  dependencies
+  leasePolicy
+  retainMs
+  languages
+  network
+}
+`,
+};
+
+export const ProbeEnvironment: Operation<{ readonly probeEnvironment: EnvironmentProbe }, { readonly name: string }> = {
+  text: `
+mutation ProbeEnvironment($name: String!) {
+  probeEnvironment(name: $name) {
+    ...EnvironmentProbe
+  }
+}
+
+fragment EnvironmentProbe on EnvironmentProbe {
+  available
+  reason
+  workerId
+  isolation {
+    provider
+    level
+    enforced
+  }
+}
+`,
+};
+
+export const SetDefaultEnvironment: Operation<{ readonly setDefaultEnvironment: { readonly defaultEnvironment: string } }, { readonly name?: string | null | undefined }> = {
+  text: `
+mutation SetDefaultEnvironment($name: String) {
+  setDefaultEnvironment(name: $name) {
+    defaultEnvironment
+  }
+}
+`,
+};
+
+export const SetSessionEnvironment: Operation<{ readonly setSessionEnvironment: { readonly name: string } }, { readonly session: string; readonly name?: string | null | undefined }> = {
+  text: `
+mutation SetSessionEnvironment($session: String!, $name: String) {
+  setSessionEnvironment(session: $session, name: $name) {
+    name
+  }
+}
+`,
+};
+
+export const ListProviders: Operation<{ readonly providers: readonly (Provider)[] }, Record<string, never>> = {
+  text: `
+query ListProviders {
+  providers {
+    ...Provider
+  }
+}
+
+fragment Provider on Provider {
+  name
+  available
+  reason
+  workers
+  isolation {
+    provider
+    level
+    enforced
+  }
+  languages
+  keptBy
+  workArea
+  retains
+  configSchema
+}
+`,
+};
+
+export const ListLeases: Operation<{ readonly leases: readonly (Lease)[] }, { readonly state?: readonly LeaseState[] | null | undefined; readonly first?: number | null | undefined }> = {
+  text: `
+query ListLeases($state: [LeaseState!], $first: Int) {
+  leases(state: $state, first: $first) {
+    ...Lease
+  }
+}
+
+fragment Lease on Lease {
+  id
+  taskId
+  segment
+  environment
+  environmentRevision
+  provider
+  workerId
+  host
+  state
+  policy
+  createdAt
+  expiresAt
+  endedAt
+  error
+}
+`,
+};
+
+export const ReleaseLease: Operation<{ readonly releaseLease: Lease }, { readonly id: string }> = {
+  text: `
+mutation ReleaseLease($id: ID!) {
+  releaseLease(id: $id) {
+    ...Lease
+  }
+}
+
+fragment Lease on Lease {
+  id
+  taskId
+  segment
+  environment
+  environmentRevision
+  provider
+  workerId
+  host
+  state
+  policy
+  createdAt
+  expiresAt
+  endedAt
+  error
 }
 `,
 };

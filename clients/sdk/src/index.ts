@@ -5,5 +5,7 @@ export type { Patience } from "./http/backoff.ts";
 export type { Approvals } from "./approvals/index.ts";
 export type { BatchHandle, Batches } from "./batches/index.ts";
 export { type EndedStatus, hasEnded, type TaskHandle, type Tasks } from "./tasks/index.ts";
+export type { Environments } from "./environments.ts";
+export type { Leases } from "./leases.ts";
 export type { Tools } from "./tools.ts";
 export type { Workers } from "./workers.ts";

@@ -1,6 +1,7 @@
 import { audit, type Caller, findProject, type ProjectRow, setRetention } from "@airlock/shared/db";
 import { ApiError } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
+import { configOwned } from "./config-owned.ts";
 import { notFound } from "./not-found.ts";
 
 /** Nobody means centuries. */
@@ -14,6 +15,8 @@ export async function setProjectRetention(app: App, caller: Caller, days: number
     );
   }
   return app.db.transaction().execute(async (tx) => {
+    if ((await findProject(tx, caller.projectId))?.configured.includes("retention_days"))
+      throw configOwned("the retention");
     await setRetention(tx, caller.projectId, days);
     const entry = { projectId: caller.projectId, actor: `key:${caller.keyId}`, subject: caller.projectId };
     await audit(tx, { ...entry, action: "project.retention", data: { days } });

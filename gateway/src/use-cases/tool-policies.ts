@@ -4,6 +4,7 @@ import {
   type Caller,
   type Database,
   deletePolicy,
+  listConfiguredPolicies,
   beginPolicyChange,
   type PolicyRow,
   replacePolicy,
@@ -12,6 +13,7 @@ import {
 import { patternFault, type PolicyMode } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
 import { announceRejudged, rejudge } from "./approvals/rejudge.ts";
+import { configOwned } from "./config-owned.ts";
 import { Faults } from "./faults.ts";
 import { notFound } from "./not-found.ts";
 
@@ -27,9 +29,12 @@ export async function setToolPolicy(app: App, caller: Caller, given: PolicyInput
   checkPolicy(given);
   const { pattern, mode } = given;
   const [expiresAt, approvalMs] = [given.expiresAt ?? null, given.approvalMs ?? null];
-  return changePolicies(app, caller, "tool_policy.set", (tx) =>
-    replacePolicy(tx, {
-      projectId: caller.projectId,
+  const { projectId, keyName: createdBy } = caller;
+  return changePolicies(app, caller, "tool_policy.set", async (tx) => {
+    const configured = await listConfiguredPolicies(tx, projectId, pattern);
+    if (configured.length > 0) throw configOwned(`the policy for ${pattern}`);
+    return replacePolicy(tx, {
+      projectId,
       pattern,
       mode,
       scope: "PROJECT",
@@ -37,9 +42,9 @@ export async function setToolPolicy(app: App, caller: Caller, given: PolicyInput
       inputHash: null,
       expiresAt,
       approvalMs,
-      createdBy: caller.keyName,
-    }),
-  );
+      createdBy,
+    });
+  });
 }
 
 export async function removeToolPolicy(app: App, caller: Caller, id: string): Promise<boolean> {
@@ -47,6 +52,7 @@ export async function removeToolPolicy(app: App, caller: Caller, id: string): Pr
   await changePolicies(app, caller, "tool_policy.removed", async (tx) => {
     const removed = await deletePolicy(tx, caller.projectId, id);
     if (removed === null) throw notFound("policy");
+    if (removed.source === "CONFIG") throw configOwned(`the policy for ${removed.pattern}`);
     return removed;
   });
   return true;

@@ -107,13 +107,14 @@ const NAMES_SHOWN = 20;
 
 function checkEnvironment(
   name: string,
-  { find, names }: EnvironmentChoice,
+  environments: EnvironmentChoice,
   language: Language,
   at: string,
   faults: Faults,
 ): KnownEnvironment {
-  const environment = find(name);
+  const environment = environments.find(name);
   if (environment === null) {
+    const { names } = environments;
     const known = names.slice(0, NAMES_SHOWN).join(", ") + (names.length > NAMES_SHOWN ? ", …" : "");
     faults.add(`${at}environment`, `there is no environment ${quote(name)}; known are: ${known}`);
     return NO_ENVIRONMENT;

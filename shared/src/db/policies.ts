@@ -18,6 +18,8 @@ export interface NewPolicy {
   /** How long a person has to decide on the calls that it holds. */
   readonly approvalMs: number | null;
   readonly createdBy: string;
+  /** CONFIG: a configuration file sets it, and the API leaves it. Absent: API. */
+  readonly source?: "API" | "CONFIG";
 }
 
 export async function insertPolicy(db: Database, policy: NewPolicy): Promise<PolicyRow> {
@@ -34,6 +36,7 @@ export async function insertPolicy(db: Database, policy: NewPolicy): Promise<Pol
       expires_at: policy.expiresAt,
       approval_ms: policy.approvalMs,
       created_by: policy.createdBy,
+      source: policy.source ?? "API",
     })
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -59,6 +62,17 @@ export async function deletePolicy(db: Database, projectId: string, id: string):
     .returningAll()
     .executeTakeFirst();
   return row ?? null;
+}
+
+/** The project-wide rule for a pattern that a configuration file sets, or all such rules. */
+export async function listConfiguredPolicies(db: Database, projectId: string, pattern?: string): Promise<PolicyRow[]> {
+  return db
+    .selectFrom("policies")
+    .selectAll()
+    .where("project_id", "=", projectId)
+    .where("source", "=", "CONFIG")
+    .$if(pattern !== undefined, (query) => query.where("pattern", "=", pattern as string))
+    .execute();
 }
 
 /**

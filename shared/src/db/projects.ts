@@ -15,6 +15,15 @@ export async function findProject(db: Database, id: string): Promise<ProjectRow 
   return row ?? null;
 }
 
+/** Which of the project's settings a configuration file sets. */
+export async function setConfigured(db: Database, projectId: string, columns: readonly string[]): Promise<void> {
+  await db
+    .updateTable("projects")
+    .set({ configured: [...columns] })
+    .where("id", "=", projectId)
+    .execute();
+}
+
 /** The project that exists from the first start and whose admins may make others. */
 export async function ensureBootstrapProject(db: Database): Promise<ProjectRow> {
   await db

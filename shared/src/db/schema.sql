@@ -203,12 +203,14 @@ create table policies (
   expires_at timestamp with time zone,
   approval_ms bigint,
   created_by text not null,
-  created_at timestamp with time zone not null default now()
+  created_at timestamp with time zone not null default now(),
+  source text not null default 'API'::text
 );
 alter table policies add constraint policies_pkey PRIMARY KEY (id);
 alter table policies add constraint policies_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id);
 alter table policies add constraint policies_mode_check CHECK ((mode = ANY (ARRAY['AUTO'::text, 'REQUIRED'::text, 'DENY'::text])));
 alter table policies add constraint policies_scope_check CHECK ((scope = ANY (ARRAY['TASK'::text, 'SESSION'::text, 'PROJECT'::text])));
+alter table policies add constraint policies_source_check CHECK ((source = ANY (ARRAY['API'::text, 'CONFIG'::text])));
 CREATE INDEX policies_of_project ON public.policies USING btree (project_id, id);
 
 create table projects (
@@ -220,7 +222,8 @@ create table projects (
   self_approval boolean not null default false,
   policies_version integer not null default 0,
   retention_days integer,
-  default_environment text
+  default_environment text,
+  configured text[] not null default '{}'::text[]
 );
 alter table projects add constraint projects_pkey PRIMARY KEY (id);
 alter table projects add constraint projects_retention_days_check CHECK ((retention_days > 0));

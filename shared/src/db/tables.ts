@@ -49,6 +49,7 @@ interface ProjectsTable {
   self_approval: Generated<boolean>;
   retention_days: number | null;
   default_environment: string | null;
+  configured: Generated<string[]>;
   created_at: Created;
 }
 
@@ -230,6 +231,7 @@ interface PoliciesTable {
   input_hash: Buffer | null;
   expires_at: Date | null;
   approval_ms: number | null;
+  source: Generated<"API" | "CONFIG">;
   created_by: string;
   created_at: Created;
 }

@@ -26,6 +26,7 @@ const url = (schemes: string[]) =>
 export const commonEnv = {
   DATABASE_URL: url(["postgres", "postgresql"]),
   REDIS_URL: url(["redis", "rediss"]).nullable().default(null),
+  AIRLOCK_CONFIG: z.string().nullable().default(null),
   AIRLOCK_LOG: z.enum(LOG_LEVELS).default("info"),
 };
 

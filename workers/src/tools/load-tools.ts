@@ -18,8 +18,14 @@ export interface LoadOptions {
 export async function loadTools(specifiers: readonly string[], options: LoadOptions = {}): Promise<SourcedTool[]> {
   const builtIn = createBuiltInTools({ httpAllow: options.httpAllow ?? [] });
   const tools = builtIn.map((tool): SourcedTool => ({ tool, source: "built-in" }));
+  return [...tools, ...(await loadPlugins(specifiers, options.cwd ?? process.cwd()))];
+}
+
+/** Those of plugin modules alone; relative files and packages are looked for from `cwd`. */
+export async function loadPlugins(specifiers: readonly string[], cwd: string): Promise<SourcedTool[]> {
+  const tools: SourcedTool[] = [];
   for (const specifier of specifiers) {
-    const found = await loadModule(specifier, options.cwd ?? process.cwd());
+    const found = await loadModule(specifier, cwd);
     tools.push(...found.map((tool) => ({ tool, source: specifier })));
   }
   return tools;

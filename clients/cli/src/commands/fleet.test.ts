@@ -30,6 +30,19 @@ describe.concurrent("airlock tools, workers and doctor", () => {
     expect(await json<Worker[]>(["workers", "ls"])).toMatchObject([{ state: "RUNNING", providers: ["isolate"] }]);
   });
 
+  test("environments are listed, shown and proved", async () => {
+    const { airlock, json } = await rig.user();
+    expect((await airlock(["environments", "ls"])).stdout).toMatch(
+      /^isolate \(default\)\tisolate\tjavascript, typescript\t\tactive\tbuilt-in$/m,
+    );
+    expect((await airlock(["environments", "show", "isolate"])).stdout).toMatch(/^provider +isolate$/m);
+    expect(await json(["environments", "show", "isolate"])).toMatchObject({ name: "isolate", revision: null });
+    const proved = await airlock(["environments", "probe", "isolate"]);
+    expect(proved).toMatchObject({ code: 0, stdout: expect.stringMatching(/^available\nisolation +wasm/) as string });
+    expect((await airlock(["environments", "show", "none"])).code).toBe(2);
+    expect((await airlock(["environments", "probe", "none"])).code).not.toBe(0);
+  });
+
   test("doctor tells of every part, and of the gateway's workers", async () => {
     const { airlock, json } = await rig.user();
     const { stdout, code } = await airlock(["doctor"]);

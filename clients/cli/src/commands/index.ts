@@ -6,6 +6,9 @@ import { approvalsLs } from "./approvals-ls.ts";
 import { approvalsWatch } from "./approvals-watch.ts";
 import { batch } from "./batch.ts";
 import { doctor } from "./doctor.ts";
+import { environmentsLs } from "./environments-ls.ts";
+import { environmentsProbe } from "./environments-probe.ts";
+import { environmentsShow } from "./environments-show.ts";
 import { login } from "./login.ts";
 import { run } from "./run.ts";
 import { start } from "./start.ts";
@@ -35,6 +38,9 @@ export const COMMANDS: readonly Command[] = [
   approvalsAnswer,
   toolsLs,
   toolsTypes,
+  environmentsLs,
+  environmentsShow,
+  environmentsProbe,
   workersLs,
   doctor,
   login,

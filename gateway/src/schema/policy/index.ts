@@ -24,6 +24,10 @@ const ToolPolicyType = builder.objectRef<PolicyRow>("ToolPolicy").implement({
       nullable: true,
       description: "How long a person has to decide on the calls that it holds; null: as long as the tool says.",
     }),
+    source: t.string({
+      description: "API, or CONFIG: set in airlock.config.ts, and not changed by the API.",
+      resolve: (policy) => policy.source,
+    }),
     createdBy: t.exposeString("created_by", { nullable: true, description: "The name of the API key." }),
   }),
 });

@@ -12,6 +12,7 @@ import {
 } from "@airlock/shared/db";
 import { ApiError, canonicalJson, ENVIRONMENT_BOUNDS, environmentNameFault } from "@airlock/shared/domain";
 import type { App } from "../../context.ts";
+import { configOwned } from "../config-owned.ts";
 import { unstorable } from "../texts.ts";
 import { checkDefinition, type GivenDefinition } from "./check-definition.ts";
 
@@ -75,7 +76,7 @@ async function requireOwn(tx: Database, projectId: string, name: string): Promis
     throw new ApiError("NOT_FOUND", "there is no such environment in this project; check the name");
   }
   if (row.source === "CONFIG") {
-    throw new ApiError("CONFLICT", `the environment "${name}" is defined in airlock.config.ts; change it there`);
+    throw configOwned(`the environment "${name}"`);
   }
   return row;
 }

@@ -16,11 +16,16 @@ export async function checkDefinition(app: Pick<App, "db">, given: GivenDefiniti
     faults.throwIfAny();
     throw new Error("a definition was refused without a fault");
   }
-  const faults = new Faults();
-  checkConfig(provider, parsed.data, faults);
-  checkCapabilities(provider, parsed.data, faults);
-  faults.throwIfAny();
+  checkAgainstProvider(provider, parsed.data);
   return parsed.data;
+}
+
+/** What its provider has to say about it; `at` stands before the names of fields. */
+export function checkAgainstProvider(provider: ProviderRow, definition: EnvironmentDefinition, at = ""): void {
+  const faults = new Faults();
+  checkConfig(provider, definition, at, faults);
+  checkCapabilities(provider, definition, at, faults);
+  faults.throwIfAny();
 }
 
 async function requireProvider({ db }: Pick<App, "db">, name: string): Promise<ProviderRow> {
@@ -32,38 +37,44 @@ async function requireProvider({ db }: Pick<App, "db">, name: string): Promise<P
   throw new ApiError("BAD_INPUT", `provider: there is no provider ${JSON.stringify(name.slice(0, 64))}; ${advice}`);
 }
 
-function checkConfig({ name, configSchema }: ProviderRow, { config }: EnvironmentDefinition, faults: Faults): void {
+function checkConfig(
+  { name, configSchema }: ProviderRow,
+  { config }: EnvironmentDefinition,
+  at: string,
+  faults: Faults,
+): void {
   const fault = answerFault(JSON.parse(configSchema), config);
-  if (fault !== null) faults.add("config", `does not fit the provider "${name}": ${fault}`);
+  if (fault !== null) faults.add(`${at}config`, `does not fit the provider "${name}": ${fault}`);
 }
 
 /** Refused rather than ignored. */
 function checkCapabilities(
   { name, capabilities }: ProviderRow,
   definition: EnvironmentDefinition,
+  at: string,
   faults: Faults,
 ): void {
   for (const language of definition.languages) {
     if (capabilities.languages.includes(language)) continue;
     faults.add(
-      "languages",
+      `${at}languages`,
       `the provider "${name}" cannot run ${language}; it runs: ${capabilities.languages.join(", ")}`,
     );
   }
   if (definition.leasePolicy === "RETAIN_ON_FAILURE" && !capabilities.retains) {
-    faults.add("leasePolicy", `the provider "${name}" cannot keep a sandbox after its task; use EPHEMERAL`);
+    faults.add(`${at}leasePolicy`, `the provider "${name}" cannot keep a sandbox after its task; use EPHEMERAL`);
   }
   if (definition.leasePolicy === "REUSE_BY_SESSION") {
-    faults.add("leasePolicy", "no provider can use a sandbox again yet; use EPHEMERAL");
+    faults.add(`${at}leasePolicy`, "no provider can use a sandbox again yet; use EPHEMERAL");
   }
   if (capabilities.workArea) return;
   const advice = `needs a work area, which the provider "${name}" does not have; leave it out`;
   for (const limit of Object.keys(definition.limits)) {
-    if (limit !== "memoryBytes") faults.add(`limits.${limit}`, advice);
+    if (limit !== "memoryBytes") faults.add(`${at}limits.${limit}`, advice);
   }
-  if (definition.provision !== null) faults.add("provision", advice);
-  if (definition.repository !== null) faults.add("repository", advice);
-  if (Object.keys(definition.dependencies).length > 0) faults.add("dependencies", advice);
+  if (definition.provision !== null) faults.add(`${at}provision`, advice);
+  if (definition.repository !== null) faults.add(`${at}repository`, advice);
+  if (Object.keys(definition.dependencies).length > 0) faults.add(`${at}dependencies`, advice);
 }
 
 /** Null is GraphQL's way of leaving a thing out; a provider's configuration may mean something by it. */

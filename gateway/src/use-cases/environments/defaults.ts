@@ -10,6 +10,7 @@ import {
 } from "@airlock/shared/db";
 import { ApiError } from "@airlock/shared/domain";
 import type { App } from "../../context.ts";
+import { configOwned } from "../config-owned.ts";
 import { requireName } from "../texts.ts";
 import { announceEnvironments } from "./change.ts";
 import { chooseEnvironments } from "./choose.ts";
@@ -20,6 +21,8 @@ export async function setDefaultEnvironment(app: App, caller: Caller, name: stri
   const { projectId } = caller;
   await write(app, caller, "project.default_environment_set", { name }, async (tx) => {
     await requireActive(tx, projectId, name);
+    const project = await findProject(tx, projectId);
+    if (project?.configured.includes("default_environment")) throw configOwned("the default environment");
     await setDefault(tx, projectId, name);
   });
   return (await findProject(app.db, projectId)) as ProjectRow;

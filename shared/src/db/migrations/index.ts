@@ -3,6 +3,7 @@ import { up as theFirstHouse } from "./0001-the-first-house.ts";
 import { up as toolsAndApprovals } from "./0002-tools-and-approvals.ts";
 import { up as retention } from "./0003-retention.ts";
 import { up as environments } from "./0005-environments.ts";
+import { up as configuration } from "./0007-configuration.ts";
 
 /** In order. A merged migration never changes; a correction is a new one. */
 export const migrations: Record<string, Migration> = {
@@ -10,4 +11,5 @@ export const migrations: Record<string, Migration> = {
   "0002-tools-and-approvals": { up: toolsAndApprovals },
   "0003-retention": { up: retention },
   "0005-environments": { up: environments },
+  "0007-configuration": { up: configuration },
 };

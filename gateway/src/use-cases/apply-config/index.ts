@@ -1,0 +1,1 @@
+export { applyConfig } from "./apply-config.ts";

@@ -4,6 +4,7 @@ import type { GuestLimits } from "@airlock/shared/domain";
 import type { TaskQueues } from "@airlock/shared/queue";
 import type { Logger } from "@airlock/shared/runtime";
 import type { Policies } from "./desk/policies.ts";
+import type { FunctionTools } from "./functions/index.ts";
 import type { LeaseBook } from "./leasing/lease-book.ts";
 import type { TaskEnvironments } from "./leasing/task-environments.ts";
 import type { WorkerMetrics } from "./metrics.ts";
@@ -26,6 +27,8 @@ export interface Context {
   readonly metrics: WorkerMetrics;
   readonly tools: ToolRegistry;
   readonly policies: Policies;
+  /** What a project calls as tools beside the worker's own. */
+  readonly functions: FunctionTools;
   /** Credentials for tools, by name. */
   readonly secrets: { get(name: string): string | undefined };
   /** Every parked guest is run again rather than restored. */

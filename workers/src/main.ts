@@ -31,6 +31,7 @@ import {
 import { sql } from "kysely";
 import type { Context } from "./context.ts";
 import { createPolicies } from "./desk/policies.ts";
+import { createFunctionTools } from "./functions/index.ts";
 import { HELP, parseEnv, type WorkerEnv } from "./env.ts";
 import { createLeaseBook } from "./leasing/lease-book.ts";
 import { createTaskEnvironments } from "./leasing/task-environments.ts";
@@ -171,8 +172,16 @@ function createContext(
     proved.map(({ provider }) => provider.name),
   );
   lifecycle.defer("feeder", () => feeder.stop());
+  const sandboxes = {
+    leases: createLeaseBook({ db, workerId, host: env.AIRLOCK_WORKER_HOST }),
+    metrics: createWorkerMetrics(registry, () => running.count, env.AIRLOCK_CONCURRENCY),
+    environments: createTaskEnvironments(parts),
+  };
+  const providers = proved.map(({ provider }) => provider);
   return {
     ...parts,
+    ...sandboxes,
+    functions: createFunctionTools({ ...parts, ...sandboxes, providers }),
     heart,
     feeder,
     tools,
@@ -186,9 +195,6 @@ function createContext(
     parkByReplay: env.AIRLOCK_PARK_BY === "replay",
     maxSnapshotBytes: MAX_SNAPSHOT_BYTES,
     store: createSegmentStore({ db, bus, workerId, onBusError: warn("bus") }),
-    metrics: createWorkerMetrics(registry, () => running.count, env.AIRLOCK_CONCURRENCY),
-    leases: createLeaseBook({ db, workerId, host: env.AIRLOCK_WORKER_HOST }),
-    environments: createTaskEnvironments(parts),
     isOffered: (path, version) => isOffered(db, path, version, env.AIRLOCK_LOST_AFTER_MS),
     announceApproval: createApprovalAnnouncer({ bus, approvals, onError: warn("queue") }),
   };
@@ -202,7 +208,7 @@ async function startWork(
   lifecycle: Lifecycle,
   proved: readonly ProvedProvider[],
 ): Promise<void> {
-  const { bus, running, policies, feeder, heart } = context;
+  const { bus, running, policies, functions, feeder, heart } = context;
   const sweeper = startSweeper(context, env.AIRLOCK_LOST_AFTER_MS);
   lifecycle.defer("sweeper", () => sweeper.stop());
   const retention = startRetention(context);
@@ -217,8 +223,14 @@ async function startWork(
   lifecycle.defer("probes", () => probes.stop());
   await bus.subscribe(topics.cancel, (ids) => running.stop(ids, "cancelled"));
   await bus.subscribe(topics.wake, (ids) => running.look(ids));
-  await bus.subscribe(topics.policies, (ids) => policies.forget(ids));
-  bus.onReconnect(() => policies.forgetAll());
+  await bus.subscribe(topics.policies, (ids) => {
+    policies.forget(ids);
+    functions.forget(ids);
+  });
+  bus.onReconnect(() => {
+    policies.forgetAll();
+    functions.forgetAll();
+  });
 
   const onError = (queue: string) => (error: Error) => context.log.warn({ err: error, queue }, "queue trouble");
   const expiries = approvals.consume((id) => expireApprovals(context, [id]), onError("approvals"));

@@ -84,6 +84,7 @@ export async function openTestWorker(redisUrl: string | null = null): Promise<Te
     limits: DEFAULT_GUEST_LIMITS,
     leases: createLeaseBook({ db, workerId, host: "test" }),
     environments: createTaskEnvironments({ db, log }),
+    functions: { find: async () => undefined, forget: ignore, forgetAll: ignore },
     store: storeOf(workerId),
     metrics: createWorkerMetrics(createMetricsRegistry("worker"), () => running.count, 1),
   };

@@ -61,6 +61,24 @@ export interface FileInput {
   readonly path: string;
 }
 
+export interface FunctionInput {
+  /** `input` is in scope; what it returns is the call's result. */
+  readonly code: string;
+  readonly description: string;
+  /** The project's default where absent. */
+  readonly environment?: string | null | undefined;
+  /** A JSON Schema with `"type": "object"`. */
+  readonly inputSchema: unknown;
+  /** TYPESCRIPT where absent. */
+  readonly language?: Language | null | undefined;
+  /** AUTO (where absent) or REQUIRED. */
+  readonly mode?: PolicyMode | null | undefined;
+  /** Names with dots between them, which no tool of the workers has. */
+  readonly path: string;
+  /** 30,000 where absent. */
+  readonly timeoutMs?: number | null | undefined;
+}
+
 export type Language = "BASH" | "BUN" | "JAVASCRIPT" | "PYTHON" | "TYPESCRIPT";
 
 export type LeasePolicy = "EPHEMERAL" | "RETAIN_ON_FAILURE" | "REUSE_BY_SESSION";

@@ -50,6 +50,12 @@ const CALLS: Record<string, { scope: string; query: string }> = {
   "Mutation.createProject": { scope: "admin", query: 'mutation { createProject(name: "p") { id } }' },
   "Mutation.createApiKey": { scope: "admin", query: 'mutation { createApiKey(name: "k", scopes: ["read"]) { id } }' },
   "Mutation.setRetention": { scope: "admin", query: "mutation { setRetention(days: 30) { retentionDays } }" },
+  "Query.functions": { scope: "read", query: "{ functions { path } }" },
+  "Mutation.setFunction": {
+    scope: "admin",
+    query: 'mutation { setFunction(input: {path: "x", description: "x", inputSchema: {}, code: "x"}) { path } }',
+  },
+  "Mutation.removeFunction": { scope: "admin", query: 'mutation { removeFunction(path: "x") }' },
   "Query.environments": { scope: "read", query: "{ environments { name } }" },
   "Query.environment": { scope: "read", query: '{ environment(name: "x") { name } }' },
   "Query.providers": { scope: "read", query: "{ providers { name } }" },

@@ -6,6 +6,7 @@ import "./tool-call/index.ts";
 import "./approval/index.ts";
 import "./tool/index.ts";
 import "./policy/index.ts";
+import "./function/index.ts";
 import "./worker/index.ts";
 import "./environment/index.ts";
 import "./provider/index.ts";

@@ -1,6 +1,7 @@
 import { type Caller, isPublished, type TaskRow } from "@airlock/shared/db";
 import { ApiError, DEFAULT_ENVIRONMENT, toolPathFault } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
+import { listFunctions } from "./functions.ts";
 import { submitTask } from "./submit-task.ts";
 
 /** One tool call as a task: what the tool answers is the task's output. */
@@ -8,7 +9,7 @@ export async function callTool(app: App, caller: Caller, given: { path: string; 
   const { path, input } = given;
   const fault = toolPathFault(path);
   if (fault !== null) throw new ApiError("BAD_INPUT", `path: ${fault}`);
-  if (!(await isPublished(app.db, path))) {
+  if (!(await isPublished(app.db, path)) && !(await isFunction(app, caller, path))) {
     throw new ApiError("BAD_INPUT", `path: there is no tool ${JSON.stringify(path)}; the query \`tools\` lists them`);
   }
   const members = path.split(".").map((segment) => `[${JSON.stringify(segment)}]`);
@@ -19,4 +20,8 @@ export async function callTool(app: App, caller: Caller, given: { path: string; 
     environment: DEFAULT_ENVIRONMENT,
     input,
   });
+}
+
+async function isFunction(app: App, caller: Caller, path: string): Promise<boolean> {
+  return (await listFunctions(app, caller)).some((one) => one.path === path);
 }

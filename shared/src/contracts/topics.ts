@@ -11,7 +11,7 @@ export const topics = {
   cancel: { name: "cancel", payload: z.array(z.uuid()) },
   /** Running tasks for which an outcome was stored: their segments look for it. */
   wake: { name: "wake", payload: z.array(z.uuid()) },
-  /** Projects whose policies changed. */
+  /** Projects whose policies or functions changed. */
   policies: { name: "policies", payload: z.array(z.uuid()) },
   /** Approvals that were asked for or settled, as `[project, approval]`. */
   approvals: { name: "approvals", payload: z.array(z.tuple([z.uuid(), z.uuid()])) },

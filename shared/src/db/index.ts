@@ -8,6 +8,7 @@ export * from "./deadlock.ts";
 export * from "./dump-schema.ts";
 export * from "./environments/index.ts";
 export * from "./events.ts";
+export * from "./functions.ts";
 export * from "./journal.ts";
 export * from "./leases.ts";
 export * from "./migrate.ts";

@@ -132,6 +132,23 @@ create table events (
 );
 alter table events add constraint events_pkey PRIMARY KEY (task_id, seq);
 
+create table functions (
+  project_id uuid not null,
+  path text not null,
+  description text not null,
+  input_schema text not null,
+  code text not null,
+  language text not null,
+  environment text not null,
+  mode text not null,
+  timeout_ms integer not null,
+  version text not null,
+  created_by text not null,
+  changed_at timestamp with time zone not null default now()
+);
+alter table functions add constraint functions_pkey PRIMARY KEY (project_id, path);
+alter table functions add constraint functions_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id);
+
 create table kept_guests (
   task_id uuid not null,
   image bytea not null,

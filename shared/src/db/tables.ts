@@ -30,6 +30,7 @@ export interface Tables {
   kept_guests: KeptGuestsTable;
   policies: PoliciesTable;
   tools: ToolsTable;
+  functions: FunctionsTable;
   kv: KvTable;
   artifacts: ArtifactsTable;
   environments: EnvironmentsTable;
@@ -238,6 +239,21 @@ interface PoliciesTable {
 
 export const TOOL_MODES = ["AUTO", "REQUIRED", "BY_INPUT"] as const;
 export type ToolMode = (typeof TOOL_MODES)[number];
+
+interface FunctionsTable {
+  project_id: string;
+  path: string;
+  description: string;
+  input_schema: string;
+  code: string;
+  language: Language;
+  environment: string;
+  mode: Exclude<ToolMode, "BY_INPUT">;
+  timeout_ms: number;
+  version: string;
+  created_by: string;
+  changed_at: ColumnType<Date, Date | undefined, Date>;
+}
 
 interface ToolsTable {
   path: string;

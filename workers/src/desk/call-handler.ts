@@ -6,7 +6,7 @@ import { type Recorder, Unrecorded } from "../runner/recorder.ts";
 import type { CallResult } from "../sandboxes/port.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import { callEntry, newApproval, statusOf } from "./entries.ts";
-import { type CheckedCall, checkCall, hashOf, isRefusal, judgeCall } from "./judge-call.ts";
+import { type CheckedCall, checkCall, type FoundTool, hashOf, isRefusal, judgeCall } from "./judge-call.ts";
 import type { OpenCall } from "./open-call.ts";
 import { failureOf, resultOf, runTool, TooLarge } from "./run-tool.ts";
 import { verdictStep } from "./verdict-step.ts";
@@ -104,7 +104,7 @@ export class CallHandler {
   /** `changed` where policies may have become others since the worker last read them. */
   async judge(call: OpenCall, policies: "known" | "changed" = "known"): Promise<void> {
     const { context, task } = this.#o;
-    const checked = checkCall(context.tools, call);
+    const checked = checkCall(await this.#find(call.path), call);
     call.inputHash = isRefusal(checked) ? hashOf(call.path, "", call.sent) : checked.inputHash;
     if (isRefusal(checked)) return this.#complete(call, { ok: false, ...checked });
     call.input = checked.input;
@@ -131,7 +131,8 @@ export class CallHandler {
 
   /** Its segment was lost between start and end: run again only what may run twice. */
   async #recover(call: OpenCall): Promise<void> {
-    const checked = checkCall(this.#o.context.tools, { path: call.path, sent: call.input ?? call.sent });
+    const found = await this.#find(call.path);
+    const checked = checkCall(found, { path: call.path, sent: call.input ?? call.sent });
     if (!isRefusal(checked) && checked.tool.idempotent) return this.#start(call, checked);
     const ask = { kind: "UNKNOWN_OUTCOME", defaultMode: "REQUIRED", expiresInMs: DEFAULT_APPROVAL_MS } as const;
     return this.#hold(call, "UNKNOWN", ask);
@@ -140,8 +141,8 @@ export class CallHandler {
   /** Approved as shown: the stored input runs, or the edited one; with another schema the approval means nothing. */
   async #runApproved(call: OpenCall, edited: string | null): Promise<void> {
     const { context } = this.#o;
-    const { tools } = context;
-    if (tools.get(call.path)?.version !== call.version) {
+    const found = await this.#find(call.path);
+    if (found.tool?.version !== call.version) {
       if (await context.isOffered(call.path, call.version)) {
         await this.#unstart(call);
         return this.#o.onMisplaced();
@@ -149,13 +150,20 @@ export class CallHandler {
       call.verdict = null;
       return this.judge(call);
     }
-    const checked = checkCall(tools, { path: call.path, sent: edited ?? call.input ?? call.sent });
+    const checked = checkCall(found, { path: call.path, sent: edited ?? call.input ?? call.sent });
     if (isRefusal(checked)) return this.#complete(call, { ok: false, ...checked });
     // A policy that came meanwhile and denies the call wins over the person who did not know of it.
     const { task } = this.#o;
     const judged = judgeCall(checked, await context.policies.of(task.project_id, task.policies_version), task);
     if (!("code" in judged) && judged.mode === "DENY") return this.#deny(call);
     return this.#proceed(call, checked);
+  }
+
+  /** A worker's own tools come first, and cost no question. */
+  async #find(path: string): Promise<FoundTool> {
+    const { context, task } = this.#o;
+    const { tools: registry } = context;
+    return { registry, tool: registry.get(path) ?? (await context.functions.find(task.project_id, path)) };
   }
 
   #deny(call: OpenCall): Promise<void> {

@@ -12,6 +12,12 @@ export interface SentCall {
   readonly sent: string;
 }
 
+/** What a path names for a project: a tool of the worker, or one of its own functions. */
+export interface FoundTool {
+  readonly tool: Tool | undefined;
+  readonly registry: ToolRegistry;
+}
+
 /** A call that fits a tool. */
 export interface CheckedCall {
   readonly tool: Tool;
@@ -32,9 +38,9 @@ export function hashOf(path: string, schemaVersion: string, input: unknown): Buf
   return createHash("sha256").update(canonicalJson({ path, schemaVersion, input })).digest();
 }
 
-export function checkCall(registry: ToolRegistry, { path, sent }: SentCall): CheckedCall | Refusal {
-  const tool = registry.get(path);
-  if (tool === undefined) return { code: "UNKNOWN_TOOL", message: unknownTool(registry, path) };
+export function checkCall(found: FoundTool, { path, sent }: SentCall): CheckedCall | Refusal {
+  const { tool } = found;
+  if (tool === undefined) return { code: "UNKNOWN_TOOL", message: unknownTool(found.registry, path) };
   const given = parseJson(sent);
   if (given === undefined) return { code: "BAD_TOOL_INPUT", message: `${path}: the input is not JSON` };
   const parsed = parseInput(tool, given);

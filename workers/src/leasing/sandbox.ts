@@ -23,10 +23,14 @@ export interface SandboxWish extends Pick<
   readonly retainMs: number;
 }
 
-type Parts = Pick<Context, "leases" | "metrics" | "log">;
+export type SandboxParts = Pick<Context, "leases" | "metrics" | "log">;
 
 /** Throws `NoSandbox`. A sandbox that can outlive this worker is recorded before it exists. */
-export async function takeSandbox(context: Parts, provider: SandboxProvider, wish: SandboxWish): Promise<Sandbox> {
+export async function takeSandbox(
+  context: SandboxParts,
+  provider: SandboxProvider,
+  wish: SandboxWish,
+): Promise<Sandbox> {
   const id = newId();
   const { outlivesWorker } = provider.capabilities;
   const { request, retainMs, ...owner } = wish;

@@ -27,9 +27,17 @@ export async function rejudge(tx: Database, projectId: string, patterns: readonl
   const rules = (await listPolicies(tx, projectId)).map(toPolicyRule);
   const now = new Date();
   const isMoot = (call: HeldCall): boolean => judge(rules, { ...call, now }, call.defaultMode).mode !== "REQUIRED";
-  const moot = (await listHeldCalls(tx, projectId, touched)).filter(isMoot);
+  return endAll(tx, (await listHeldCalls(tx, projectId, touched)).filter(isMoot));
+}
+
+/** Ends the approvals of all held calls to a tool that is another now. Called as `rejudge` is. */
+export async function supersede(tx: Database, projectId: string, path: string): Promise<Settled[]> {
+  return endAll(tx, await listHeldCalls(tx, projectId, [path]));
+}
+
+async function endAll(tx: Database, calls: readonly HeldCall[]): Promise<Settled[]> {
   const settled: Settled[] = [];
-  for (const chunk of cut(moot, CHUNK)) settled.push(await settleApprovals(tx, chunk.map(toOutcome), "always"));
+  for (const chunk of cut(calls, CHUNK)) settled.push(await settleApprovals(tx, chunk.map(toOutcome), "always"));
   return settled;
 }
 

@@ -4,6 +4,7 @@ import { up as toolsAndApprovals } from "./0002-tools-and-approvals.ts";
 import { up as retention } from "./0003-retention.ts";
 import { up as environments } from "./0005-environments.ts";
 import { up as configuration } from "./0007-configuration.ts";
+import { up as functions } from "./0009-functions.ts";
 
 /** In order. A merged migration never changes; a correction is a new one. */
 export const migrations: Record<string, Migration> = {
@@ -12,4 +13,5 @@ export const migrations: Record<string, Migration> = {
   "0003-retention": { up: retention },
   "0005-environments": { up: environments },
   "0007-configuration": { up: configuration },
+  "0009-functions": { up: functions },
 };

@@ -1,6 +1,7 @@
 import { isId, topics } from "@airlock/shared/contracts";
 import {
   audit,
+  type Database,
   expireLeases,
   findGone,
   judgeLeftovers,
@@ -37,8 +38,7 @@ export async function startReaper(
 
   async function tick(): Promise<void> {
     const { lostAfterMs: lapseMs } = options;
-    const expired = await expireLeases(db, { workerId, held: context.leases.held(), lapseMs });
-    for (const lease of expired) await tell("lease.expired", lease);
+    await change("lease.expired", (tx) => expireLeases(tx, { workerId, held: context.leases.held(), lapseMs }));
     // One provider that does not answer must not keep the others waiting.
     await Promise.all(lasting.map((provider) => reap(provider).catch((error) => warn(provider, error))));
   }
@@ -48,7 +48,7 @@ export async function startReaper(
     const { destroy, unknown } = await judgeLeftovers(db, existing);
     for (const id of destroy) await destroyOne(provider, id);
     const gone = await findGone(db, { provider: provider.name, host: options.host, existing });
-    for (const lease of await markDestroyed(db, gone)) await tell("lease.destroyed", lease);
+    if (gone.length > 0) await change("lease.destroyed", (tx) => markDestroyed(tx, gone));
     const unseen = unknown.filter((id) => !strangers.has(id));
     for (const id of unseen) strangers.add(id);
     if (unseen.length > 0) {
@@ -68,23 +68,25 @@ export async function startReaper(
         { err: error, provider: provider.name, lease: id },
         "a sandbox could not be destroyed; tried again later",
       );
-      const lease = await markUndestroyed(db, id, error instanceof Error ? error.message : String(error));
-      if (lease?.attempts === 1) await tell("lease.cleanup_failed", lease);
-      return;
+      const reason = error instanceof Error ? error.message : String(error);
+      return change("lease.cleanup_failed", async (tx) => {
+        const lease = await markUndestroyed(tx, id, reason);
+        return lease?.attempts === 1 ? [lease] : [];
+      });
     }
     metrics.reaped.inc({ provider: provider.name });
-    for (const lease of await markDestroyed(db, [id])) await tell("lease.destroyed", lease);
+    await change("lease.destroyed", (tx) => markDestroyed(tx, [id]));
   }
 
-  /** A task's end is its last event: what happens to its sandbox later is told here. */
-  async function tell(action: string, lease: LeaseRow): Promise<void> {
-    const { task_id: task, provider, environment, error, attempts } = lease;
-    await audit(db, {
-      projectId: lease.project_id,
-      actor: `worker:${workerId}`,
-      action,
-      subject: lease.id,
-      data: { task, provider, environment, error, attempts },
+  /** A task's end is its last event: what happens to its sandbox later is told in the audit log. */
+  async function change(action: string, act: (tx: Database) => Promise<LeaseRow[]>): Promise<void> {
+    await db.transaction().execute(async (tx) => {
+      for (const lease of await act(tx)) {
+        const { task_id: task, provider, environment, error, attempts } = lease;
+        const data = { task, provider, environment, error, attempts };
+        const { project_id: projectId, id: subject } = lease;
+        await audit(tx, { projectId, actor: `worker:${workerId}`, action, subject, data });
+      }
     });
   }
 

@@ -49,9 +49,11 @@ import { loadTools } from "./tools/load-tools.ts";
 import { createRegistry, type ToolRegistry } from "./tools/registry.ts";
 import { createFeeder } from "./upkeep/feeder.ts";
 import { startHeartbeat } from "./upkeep/heartbeat.ts";
+import { startIndexer } from "./upkeep/indexer.ts";
 import { startReaper } from "./upkeep/reaper.ts";
 import { startRetention } from "./upkeep/retention.ts";
 import { startSweeper } from "./upkeep/sweeper.ts";
+import { startThroughput } from "./upkeep/throughput.ts";
 
 const VERSION = "0.1.0";
 /** Beyond this a snapshot costs more than running the program again; freed memory stays in it. */
@@ -162,10 +164,13 @@ function createContext(
     proved.map(({ provider }) => provider.name),
   );
   lifecycle.defer("feeder", () => feeder.stop());
+  const throughput = startThroughput(parts);
+  lifecycle.defer("throughput", () => throughput.stop());
   return {
     ...parts,
     heart,
     feeder,
+    throughput,
     tools,
     policies: createPolicies(db),
     secrets: env.secrets,
@@ -206,6 +211,8 @@ async function startWork(
   lifecycle.defer("reaper", () => reaper.stop());
   const probes = await startProbes(context, proved);
   lifecycle.defer("probes", () => probes.stop());
+  const indexer = startIndexer(context);
+  lifecycle.defer("indexer", () => indexer.stop());
   await bus.subscribe(topics.cancel, (ids) => running.stop(ids, "cancelled"));
   await bus.subscribe(topics.wake, (ids) => running.look(ids));
   await bus.subscribe(topics.policies, (ids) => policies.forget(ids));

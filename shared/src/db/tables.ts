@@ -38,6 +38,7 @@ export interface Tables {
   worker_providers: WorkerProvidersTable;
   environment_probes: EnvironmentProbesTable;
   leases: LeasesTable;
+  search_backlog: SearchBacklogTable;
 }
 
 interface ProjectsTable {
@@ -335,4 +336,6 @@ interface LeasesTable {
   attempts: Generated<number>;
   retry_at: Date | null;
   error: string | null;
+interface SearchBacklogTable {
+  task_id: string;
 }

@@ -2,6 +2,7 @@ import type { Migration } from "kysely/migration";
 import { up as theFirstHouse } from "./0001-the-first-house.ts";
 import { up as toolsAndApprovals } from "./0002-tools-and-approvals.ts";
 import { up as retention } from "./0003-retention.ts";
+import { up as history } from "./0004-history.ts";
 import { up as environments } from "./0005-environments.ts";
 
 /** In order. A merged migration never changes; a correction is a new one. */
@@ -9,5 +10,6 @@ export const migrations: Record<string, Migration> = {
   "0001-the-first-house": { up: theFirstHouse },
   "0002-tools-and-approvals": { up: toolsAndApprovals },
   "0003-retention": { up: retention },
+  "0004-history": { up: history },
   "0005-environments": { up: environments },
 };

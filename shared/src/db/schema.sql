@@ -228,6 +228,10 @@ alter table projects add constraint projects_retention_days_check CHECK ((retent
 alter table projects add constraint projects_weight_check CHECK (((weight >= 1) AND (weight <= 100)));
 CREATE UNIQUE INDEX projects_bootstrap ON public.projects USING btree (bootstrap) WHERE bootstrap;
 
+create table search_backlog (
+  task_id uuid not null
+);
+
 create table session_environments (
   project_id uuid not null,
   session text not null,
@@ -235,9 +239,6 @@ create table session_environments (
 );
 alter table session_environments add constraint session_environments_pkey PRIMARY KEY (project_id, session);
 alter table session_environments add constraint session_environments_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id);
-create table search_backlog (
-  task_id uuid not null
-);
 
 create table task_labels (
   task_id uuid not null,

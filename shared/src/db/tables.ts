@@ -336,6 +336,8 @@ interface LeasesTable {
   attempts: Generated<number>;
   retry_at: Date | null;
   error: string | null;
+}
+
 interface SearchBacklogTable {
   task_id: string;
 }

@@ -4,6 +4,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { batchRows } from "./rows/batch.ts";
 import { callRow } from "./rows/calls.ts";
+import { historyRows } from "./rows/history.ts";
 import { idleRow } from "./rows/idle.ts";
 import { parkMany, wakeMany } from "./rows/parking.ts";
 import { streamRows } from "./rows/streams.ts";
@@ -21,7 +22,8 @@ const HELP = `npm run bench -- [options]
   --rounds N                      single submissions on an idle system (200)
   --repeats N                     batches (3); the median counts
   --parked N                      tasks parked at a time (10000)
-  --only run|park|stream          only these rows
+  --history N                     tasks in the larger of two histories (1000000)
+  --only run|park|stream|history  only these rows
   --json FILE                     also write the figures there
 
 Needs redis-server on the PATH for the redis rows. Every figure stands beside its bare limit from the same run: compare
@@ -36,6 +38,7 @@ async function main(): Promise<void> {
       rounds: { type: "string", default: "200" },
       repeats: { type: "string", default: "3" },
       parked: { type: "string", default: "10000" },
+      history: { type: "string", default: "1000000" },
       only: { type: "string" },
       json: { type: "string" },
       help: { type: "boolean" },
@@ -45,12 +48,13 @@ async function main(): Promise<void> {
   const kinds = (["redis", "postgres"] as const).filter((kind) => ["both", kind].includes(values.backend));
   if (kinds.length === 0) throw new Error(`--backend is redis, postgres or both, not "${values.backend}"`);
   const rows: Row[] = [];
+  const wanted = (rows: string): boolean => values.only === undefined || values.only === rows;
   for (const kind of kinds) {
-    const wanted = (rows: string): boolean => values.only === undefined || values.only === rows;
     if (wanted("run")) rows.push(...(await runRows(kind, values)));
     if (wanted("park")) rows.push(...(await parkRows(kind, Number(values.parked), Number(values.rounds))));
     if (wanted("stream")) rows.push(...(await followRows(kind)));
   }
+  if (wanted("history")) rows.push(...(await pageRows(Number(values.history))));
   console.log(renderTable(rows));
   if (values.json !== undefined) {
     const figures = rows.map((row) => ({ ...row, ratio: ratio(row), met: isMet(row) }));
@@ -93,6 +97,16 @@ async function followRows(kind: Backend["kind"]): Promise<Row[]> {
   const stack = await startStack(kind);
   try {
     return await streamRows(stack);
+  } finally {
+    await stack.stop();
+  }
+}
+
+/** Lists are read from Postgres, whatever carries queue and bus. */
+async function pageRows(tasks: number): Promise<Row[]> {
+  const stack = await startStack("postgres");
+  try {
+    return await historyRows(stack, [10_000, tasks], 100);
   } finally {
     await stack.stop();
   }

@@ -51,9 +51,17 @@ export interface Page<T> {
   readonly items: readonly T[];
   readonly hasNextPage: boolean;
   readonly hasPreviousPage: boolean;
+  /** Where the next page begins, if not behind the last item: this page may be short, or empty, and not be the last. */
+  readonly lookedUpTo: string | null;
 }
 
 /** `rows` were asked for with one more than `size`, which tells whether there is a next page. */
-export function toPage<T>(rows: readonly T[], size: number, after: string | null): Page<T> {
-  return { items: rows.slice(0, size), hasNextPage: rows.length > size, hasPreviousPage: after !== null };
+export function toPage<T>(
+  rows: readonly T[],
+  size: number,
+  after: string | null,
+  lookedUpTo: string | null = null,
+): Page<T> {
+  const hasNextPage = rows.length > size || lookedUpTo !== null;
+  return { items: rows.slice(0, size), hasNextPage, hasPreviousPage: after !== null, lookedUpTo };
 }

@@ -34,6 +34,16 @@ function fleetSuite(open: () => Promise<{ databaseUrl: string; redisUrl: string 
 
   afterAll(() => fleet.stop());
 
+  it("says how many tasks have finished lately, failed ones too", async () => {
+    const finished = async (): Promise<number> => {
+      const query = "{ queueStats { finishedLastFiveMinutes } }";
+      return (await fleet.api<{ queueStats: { finishedLastFiveMinutes: number } }>(query)).queueStats
+        .finishedLastFiveMinutes;
+    };
+    for (const code of ["return 1", "throw new Error('no')", "return 2"]) await run(fleet.api, code);
+    await expect.poll(finished, { timeout: 30_000 }).toBe(3);
+  });
+
   it("runs the first task, in TypeScript, with its input, and reports the walls around it", async () => {
     const task = await run(fleet.api, "const x: number = input.x; console.log('hello'); return x + 1", {
       input: { x: 41 },

@@ -13,6 +13,7 @@ import type { SegmentStore } from "./runner/segment-store.ts";
 import type { ToolRegistry } from "./tools/registry.ts";
 import type { Feeder } from "./upkeep/feeder.ts";
 import type { Heartbeat } from "./upkeep/heartbeat.ts";
+import type { Throughput } from "./upkeep/throughput.ts";
 
 /** Everything that a worker's parts share. Built by main.ts. */
 export interface Context {
@@ -41,6 +42,7 @@ export interface Context {
   readonly leases: LeaseBook;
   /** What a task's environment asks of its sandbox. */
   readonly environments: TaskEnvironments;
+  readonly throughput: Pick<Throughput, "note">;
   /** Whether another worker has this version of the tool. */
   isOffered(path: string, version: string): Promise<boolean>;
   /** Tells the world of a new approval, and has it expire in time. */

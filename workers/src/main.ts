@@ -52,9 +52,11 @@ import { loadPlugins, loadTools } from "./tools/load-tools.ts";
 import { createRegistry, type SourcedTool, type ToolRegistry } from "./tools/registry.ts";
 import { createFeeder } from "./upkeep/feeder.ts";
 import { startHeartbeat } from "./upkeep/heartbeat.ts";
+import { startIndexer } from "./upkeep/indexer.ts";
 import { startReaper } from "./upkeep/reaper.ts";
 import { startRetention } from "./upkeep/retention.ts";
 import { startSweeper } from "./upkeep/sweeper.ts";
+import { startThroughput } from "./upkeep/throughput.ts";
 
 const VERSION = "0.1.0";
 /** Beyond this a snapshot costs more than running the program again; freed memory stays in it. */
@@ -178,12 +180,15 @@ function createContext(
     environments: createTaskEnvironments(parts),
   };
   const providers = proved.map(({ provider }) => provider);
+  const throughput = startThroughput(parts);
+  lifecycle.defer("throughput", () => throughput.stop());
   return {
     ...parts,
     ...sandboxes,
     functions: createFunctionTools({ ...parts, ...sandboxes, providers }),
     heart,
     feeder,
+    throughput,
     tools,
     policies: createPolicies(db),
     secrets: env.secrets,
@@ -221,6 +226,8 @@ async function startWork(
   lifecycle.defer("reaper", () => reaper.stop());
   const probes = await startProbes(context, proved);
   lifecycle.defer("probes", () => probes.stop());
+  const indexer = startIndexer(context);
+  lifecycle.defer("indexer", () => indexer.stop());
   await bus.subscribe(topics.cancel, (ids) => running.stop(ids, "cancelled"));
   await bus.subscribe(topics.wake, (ids) => running.look(ids));
   await bus.subscribe(topics.policies, (ids) => {

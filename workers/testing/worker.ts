@@ -78,6 +78,7 @@ export async function openTestWorker(redisUrl: string | null = null): Promise<Te
     maxSnapshotBytes: 0,
     // A test that wants a heart starts its own.
     heart: { isFresh: async () => {}, drain: ignore, stop: async () => {} },
+    throughput: { note: ignore },
     feeder: createFeeder({ db, queues, log }, ["isolate"]),
     isOffered: async () => false,
     announceApproval: ignore,

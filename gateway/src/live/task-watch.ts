@@ -120,8 +120,9 @@ class TaskFollower implements Follower<TaskRow, string> {
     return [...matching, ...rows].filter((task) => task !== null).filter((task) => this.#isNews(task));
   }
 
-  #newest(): Promise<TaskRow[]> {
-    return listTasks(this.#db, this.projectId, this.#filter, { limit: FIRST_PAGE, after: null });
+  async #newest(): Promise<TaskRow[]> {
+    const { rows } = await listTasks(this.#db, this.projectId, this.#filter, { limit: FIRST_PAGE, after: null });
+    return rows;
   }
 
   #isNews({ id, status, segments }: TaskRow): boolean {

@@ -18,11 +18,12 @@ export const PageInfoType = builder.objectRef<PageInfo>("PageInfo").implement({
 });
 
 export function pageInfoOf(noun: Noun, { items, ...page }: Page<{ readonly id: string }>): PageInfo {
-  const [first, last] = [items[0], items.at(-1)];
+  const first = items[0];
+  const last = page.lookedUpTo ?? items.at(-1)?.id;
   return {
     hasNextPage: page.hasNextPage,
     hasPreviousPage: page.hasPreviousPage,
     startCursor: first ? toCursor(noun, first.id) : null,
-    endCursor: last ? toCursor(noun, last.id) : null,
+    endCursor: last ? toCursor(noun, last) : null,
   };
 }

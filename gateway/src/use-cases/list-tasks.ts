@@ -8,6 +8,8 @@ import { readLabels } from "./labels.ts";
 import { notFound } from "./not-found.ts";
 import { unstorable } from "./texts.ts";
 
+const MAX_SEARCH_CHARS = 1_000;
+
 /** As it comes over the API; null counts as absent. */
 export interface TaskFilterInput {
   readonly status?: readonly TaskStatus[] | null | undefined;
@@ -30,8 +32,11 @@ export async function listProjectTasks(
   const filter = readFilter(given);
   // No task can be in a batch that cannot exist.
   if (filter.batchId !== undefined && !isId(filter.batchId)) return toPage([], page.size, page.after);
-  const rows = await listTasks(app.db, caller.projectId, filter, { limit: page.size + 1, after: page.after });
-  return toPage(rows, page.size, page.after);
+  const { rows, lookedUpTo } = await listTasks(app.db, caller.projectId, filter, {
+    limit: page.size + 1,
+    after: page.after,
+  });
+  return toPage(rows, page.size, page.after, lookedUpTo);
 }
 
 /** Each task that matches, when its state changes. */
@@ -46,6 +51,10 @@ function readFilter(given: TaskFilterInput): TaskFilter {
   for (const field of ["environment", "session", "search"] as const) {
     const fault = unstorable(given[field] ?? "");
     if (fault !== null) faults.add(`filter.${field}`, fault);
+  }
+  const searchChars = given.search?.length ?? 0;
+  if (searchChars > MAX_SEARCH_CHARS) {
+    faults.add("filter.search", `has ${searchChars} characters; at most ${MAX_SEARCH_CHARS} are allowed`);
   }
   const labels = readLabels(given.label, "filter.label", faults);
   faults.throwIfAny();

@@ -21,5 +21,6 @@ export * from "./reaping.ts";
 export * from "./retention.ts";
 export * from "./tables.ts";
 export * from "./tasks/index.ts";
+export * from "./throughput.ts";
 export * from "./tools.ts";
 export * from "./workers.ts";

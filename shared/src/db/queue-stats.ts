@@ -7,9 +7,12 @@ export interface QueueStats {
   readonly running: number;
   readonly parked: number;
   readonly oldestWaitingMs: number | null;
+  /** Tasks that ended on a worker; to the ten seconds. */
+  readonly finishedLastMinute: number;
+  readonly finishedLastFiveMinutes: number;
 }
 
-/** Of one project. Each part reads an index that holds only rows in that state. */
+/** Of one project. Each part reads an index that holds only rows in that state, or the workers' own counts. */
 export async function queueStats(db: Database, projectId: string): Promise<QueueStats> {
   const { rows } = await sql<QueueStats>`
     select
@@ -20,7 +23,13 @@ export async function queueStats(db: Database, projectId: string): Promise<Queue
       (select least(extract(epoch from now() - greatest(t.created_at, t.run_at)) * 1000, 2147483647)::integer
         from tasks t where t.id = (
           select task_id from outbox where project_id = ${projectId} and run_at is null order by task_id limit 1
-        )) as "oldestWaitingMs"
+        )) as "oldestWaitingMs",
+      f."lastMinute" as "finishedLastMinute", f."lastFive" as "finishedLastFiveMinutes"
+    from (
+      select coalesce(sum(finished) filter (where since > now() - interval '1 minute'), 0)::integer as "lastMinute",
+        coalesce(sum(finished), 0)::integer as "lastFive"
+      from throughput where project_id = ${projectId} and since > now() - interval '5 minutes'
+    ) f
   `.execute(db);
   return rows[0] as QueueStats;
 }

@@ -3,6 +3,7 @@ import { smallestIdAt } from "../contracts/index.ts";
 import type { Database } from "./database.ts";
 
 const DAY_MS = 86_400_000;
+const ENDED = ["SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"].map((status) => sql.lit(status));
 
 /**
  * Deletes a project's ended tasks that are older than its retention, at most `limit` of them, oldest first, with all
@@ -13,20 +14,25 @@ export async function deleteExpiredTasks(
   project: { id: string; retentionDays: number },
   limit: number,
 ): Promise<number> {
-  // What ended so long ago was submitted before that: the index by id finds it, and none by the time of the end is kept.
+  // What ended so long ago was submitted before that: the index of ended tasks by id finds it, without those that wait.
   const newest = smallestIdAt(new Date(Date.now() - project.retentionDays * DAY_MS));
   const { rows } = await sql<{ tasks: number }>`
-    with expired as materialized (
-      select id from tasks
-      where project_id = ${project.id} and id < ${newest} and status in ('SUCCEEDED', 'FAILED', 'CANCELLED', 'TIMED_OUT')
-        and finished_at < now() - ${project.retentionDays} * interval '1 day'
-      order by id limit ${limit} for update skip locked
+    with oldest as materialized (
+      select o.id from unnest(array[${sql.join(ENDED)}]) as s (status) cross join lateral (
+        select id from tasks t
+        where project_id = ${project.id} and t.status = s.status and t.status in (${sql.join(ENDED)})
+          and id < ${newest} and finished_at < now() - ${project.retentionDays} * interval '1 day'
+        order by id limit ${limit}
+      ) o order by o.id limit ${limit}
+    ), expired as materialized (
+      select id from tasks where id = any(array(select id from oldest)) order by id for update skip locked
     ), events_gone as (delete from events where task_id in (select id from expired)
     ), calls_gone as (delete from tool_calls where task_id in (select id from expired)
     ), approvals_gone as (delete from approvals where task_id in (select id from expired)
     ), guests_gone as (delete from kept_guests where task_id in (select id from expired)
     ), files_gone as (delete from artifacts where task_id in (select id from expired) and session is null
     ), leases_gone as (delete from leases where task_id in (select id from expired) and ended_at is not null
+    ), search_gone as (delete from task_search where task_id in (select id from expired)
     ), labels_gone as (delete from task_labels where task_id in (select id from expired)
     ), tasks_gone as (delete from tasks where id in (select id from expired) returning id)
     select count(*)::integer as tasks from tasks_gone

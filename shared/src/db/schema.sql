@@ -207,6 +207,7 @@ alter table outbox add constraint outbox_pkey PRIMARY KEY (task_id);
 CREATE INDEX outbox_due ON public.outbox USING btree (run_at) WHERE (run_at IS NOT NULL);
 CREATE INDEX outbox_enqueued ON public.outbox USING btree (enqueued_at) WHERE (enqueued_at IS NOT NULL);
 CREATE INDEX outbox_held ON public.outbox USING btree (project_id, provider) WHERE (enqueued_at IS NOT NULL);
+CREATE INDEX outbox_of_project ON public.outbox USING btree (project_id, task_id) WHERE (run_at IS NULL);
 CREATE INDEX outbox_waiting ON public.outbox USING btree (provider, project_id, priority DESC, task_id) WHERE ((enqueued_at IS NULL) AND (run_at IS NULL));
 
 create table policies (
@@ -247,6 +248,10 @@ alter table projects add constraint projects_retention_days_check CHECK ((retent
 alter table projects add constraint projects_weight_check CHECK (((weight >= 1) AND (weight <= 100)));
 CREATE UNIQUE INDEX projects_bootstrap ON public.projects USING btree (bootstrap) WHERE bootstrap;
 
+create table search_backlog (
+  task_id uuid not null
+);
+
 create table session_environments (
   project_id uuid not null,
   session text not null,
@@ -263,6 +268,13 @@ create table task_labels (
 );
 alter table task_labels add constraint task_labels_pkey PRIMARY KEY (task_id, key);
 CREATE INDEX task_labels_find ON public.task_labels USING btree (project_id, key, value, task_id);
+
+create table task_search (
+  task_id uuid not null,
+  words tsvector not null
+);
+CREATE INDEX task_search_of_task ON public.task_search USING hash (task_id);
+CREATE INDEX task_search_words ON public.task_search USING gin (words) WITH (gin_pending_list_limit='1024');
 
 create table tasks (
   id uuid not null,
@@ -314,13 +326,23 @@ create table tasks (
 );
 alter table tasks add constraint tasks_pkey PRIMARY KEY (id);
 alter table tasks add constraint tasks_status_check CHECK ((status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'PARKED'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'CANCELLED'::text, 'TIMED_OUT'::text])));
+CREATE INDEX tasks_ended ON public.tasks USING btree (project_id, status, id) WHERE (status = ANY (ARRAY['SUCCEEDED'::text, 'FAILED'::text, 'CANCELLED'::text, 'TIMED_OUT'::text]));
 CREATE UNIQUE INDEX tasks_idempotency ON public.tasks USING btree (project_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX tasks_of_batch ON public.tasks USING btree (batch_id, status) WHERE (batch_id IS NOT NULL);
 CREATE INDEX tasks_of_project ON public.tasks USING btree (project_id, id);
+CREATE INDEX tasks_of_session ON public.tasks USING btree (project_id, session, id) WHERE (session IS NOT NULL);
 CREATE INDEX tasks_of_worker ON public.tasks USING btree (worker_id) WHERE (status = 'RUNNING'::text);
-CREATE INDEX tasks_parked ON public.tasks USING btree (project_id) WHERE (status = 'PARKED'::text);
+CREATE INDEX tasks_parked ON public.tasks USING btree (project_id, id) WHERE (status = 'PARKED'::text);
 CREATE INDEX tasks_queue_expiry ON public.tasks USING btree (queue_expires_at) WHERE ((status = 'QUEUED'::text) AND (queue_expires_at IS NOT NULL));
 CREATE INDEX tasks_wake ON public.tasks USING btree (wake_at) WHERE ((status = 'PARKED'::text) AND (wake_at IS NOT NULL));
+
+create table throughput (
+  project_id uuid not null,
+  since timestamp with time zone not null,
+  worker_id uuid not null,
+  finished integer not null
+);
+alter table throughput add constraint throughput_pkey PRIMARY KEY (project_id, since, worker_id);
 
 create table tool_calls (
   task_id uuid not null,

@@ -39,6 +39,7 @@ export interface Tables {
   worker_providers: WorkerProvidersTable;
   environment_probes: EnvironmentProbesTable;
   leases: LeasesTable;
+  search_backlog: SearchBacklogTable;
 }
 
 interface ProjectsTable {
@@ -353,4 +354,8 @@ interface LeasesTable {
   attempts: Generated<number>;
   retry_at: Date | null;
   error: string | null;
+}
+
+interface SearchBacklogTable {
+  task_id: string;
 }

@@ -197,7 +197,9 @@ class SegmentRun {
       (error) => this.#log.warn({ err: error }, "the end could not be written yet"),
     );
     this.#failed = held && (end.status === "FAILED" || end.status === "TIMED_OUT");
-    if (held) this.#context.metrics.ended.inc({ status: end.status, code: end.failure?.code ?? "" });
+    if (!held) return;
+    this.#context.metrics.ended.inc({ status: end.status, code: end.failure?.code ?? "" });
+    this.#context.throughput.note(this.#task.project_id);
   }
 
   async #park({ kept }: Extract<GuestOutcome, { kind: "parked" }>): Promise<void> {

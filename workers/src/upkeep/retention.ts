@@ -1,4 +1,4 @@
-import { type Database, deleteExpiredTasks, listRetentions } from "@airlock/shared/db";
+import { type Database, deleteExpiredTasks, forgetThroughput, listRetentions } from "@airlock/shared/db";
 import { sql } from "kysely";
 import type { Context } from "../context.ts";
 
@@ -20,6 +20,7 @@ export function startRetention(context: Pick<Context, "db" | "log">): { stop(): 
       tx,
     );
     if (!rows[0]?.mine) return false;
+    await forgetThroughput(tx);
     let more = false;
     for (const project of await listRetentions(tx)) {
       const deleted = await deleteExpiredTasks(tx, project, STEP);

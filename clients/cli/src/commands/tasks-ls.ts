@@ -25,6 +25,8 @@ export const tasksLs = defineCommand({
     session: { type: "string", value: "name", help: "only of this session" },
     batch: { type: "string", value: "id", help: "only of this batch" },
     search: { type: "string", value: "words", help: "in the code, the labels and the error message" },
+    after: { type: "string", value: "time", help: "only those created after it, like 2026-11-18T20:00Z" },
+    before: { type: "string", value: "time", help: "only those created before it" },
     limit: { type: "string", short: "n", value: "n", help: "at most so many (20)" },
   },
   async run(context, { values }) {
@@ -36,6 +38,8 @@ export const tasksLs = defineCommand({
       session: values.session,
       batch: values.batch,
       search: values.search,
+      createdAfter: readTime("--after", values.after),
+      createdBefore: readTime("--before", values.before),
     };
     const client = await context.client();
     const tasks = await take(client.tasks.list(filter, { pageSize: Math.min(limit, 100) }), limit);
@@ -51,6 +55,13 @@ function rowOf(print: Printer, { id, status, environment, createdAt, output, err
   const result =
     error === null ? (output === null ? "" : shortJson(print, output)) : print.quote(`${error.code}: ${error.message}`);
   return [id, statusWord(print, status), environment, timeWord(print, createdAt), result];
+}
+
+function readTime(option: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) throw new UsageError(`${option} is a time, like 2026-11-18 or 2026-11-18T20:00Z`);
+  return time.toISOString();
 }
 
 function readStatus(text: string): TaskStatus {

@@ -43,6 +43,9 @@ describe.concurrent("airlock tasks", () => {
     expect(await ids("--status", "failed")).toEqual([second.id]);
     expect(await ids("--label", "kind=good")).toEqual([first.id]);
     expect(await ids("--limit", "1")).toEqual([second.id]);
+    expect(await ids("--search", "throw error")).toEqual([second.id]);
+    expect(await ids("--after", "2001-01-01", "--before", first.finishedAt as string)).toEqual([first.id]);
+    expect((await user.airlock(["tasks", "ls", "--after", "tomorrow"])).code).toBe(2);
     expect((await user.airlock(["tasks", "ls", "--status", "odd"])).code).toBe(2);
   });
 

@@ -33,7 +33,8 @@ export const SubmitTaskInputType = builder.inputType("SubmitTaskInput", {
 });
 
 export const TaskFilterType = builder.inputType("TaskFilter", {
-  description: "label: all given pairs match. search: code, labels, error message.",
+  description:
+    "label: all given pairs match. search: words of code, labels and error message; all must be there, the last one also as the beginning of a word.",
   fields: (t) => ({
     status: t.field({ type: [TaskStatusType] }),
     environment: t.string(),

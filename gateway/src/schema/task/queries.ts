@@ -17,7 +17,8 @@ builder.queryFields((t) => ({
   tasks: t.field({
     type: TaskConnectionType,
     scope: "read",
-    description: "The newest first.",
+    description:
+      "The newest first. A page may be short, even empty, and have a next one: it ends where enough tasks were looked at.",
     args: { filter: t.arg({ type: TaskFilterType }), first: t.arg.int(), after: t.arg.string() },
     complexity: listCost(TASK_PAGE),
     resolve: (_, { filter, first, after }, { app, caller }) =>

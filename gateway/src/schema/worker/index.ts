@@ -24,6 +24,10 @@ const QueueStatsType = builder.objectRef<QueueStats>("QueueStats").implement({
     running: t.exposeInt("running"),
     parked: t.exposeInt("parked"),
     oldestWaitingMs: t.exposeInt("oldestWaitingMs", { nullable: true }),
+    finishedLastMinute: t.exposeInt("finishedLastMinute", {
+      description: "Tasks that ended on a worker, whatever their outcome; to the ten seconds.",
+    }),
+    finishedLastFiveMinutes: t.exposeInt("finishedLastFiveMinutes"),
   }),
 });
 

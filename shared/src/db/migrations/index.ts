@@ -2,6 +2,7 @@ import type { Migration } from "kysely/migration";
 import { up as theFirstHouse } from "./0001-the-first-house.ts";
 import { up as toolsAndApprovals } from "./0002-tools-and-approvals.ts";
 import { up as retention } from "./0003-retention.ts";
+import { up as history } from "./0004-history.ts";
 import { up as environments } from "./0005-environments.ts";
 import { up as configuration } from "./0007-configuration.ts";
 import { up as functions } from "./0009-functions.ts";
@@ -11,6 +12,7 @@ export const migrations: Record<string, Migration> = {
   "0001-the-first-house": { up: theFirstHouse },
   "0002-tools-and-approvals": { up: toolsAndApprovals },
   "0003-retention": { up: retention },
+  "0004-history": { up: history },
   "0005-environments": { up: environments },
   "0007-configuration": { up: configuration },
   "0009-functions": { up: functions },

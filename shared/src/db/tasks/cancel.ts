@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Database } from "../database.ts";
 import { endOpenCalls } from "./journal-writes.ts";
+import { toIndex } from "./search.ts";
 
 interface CancelledTask {
   readonly id: string;
@@ -49,7 +50,7 @@ async function cancelLocked(tx: Database, ids: readonly string[]): Promise<Cance
       select id, seq, 'task.cancelled', '{}' from changed where not running
     ), ended as (
       select id from changed where not running
-    )${endOpenCalls(sql`ended`)}
+    )${endOpenCalls(sql`ended`)}${toIndex(sql`ended`)}
     select * from changed
   `.execute(tx);
   return rows;

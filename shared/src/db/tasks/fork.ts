@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { newId } from "../../contracts/index.ts";
 import type { Database } from "../database.ts";
+import { toIndex } from "./search.ts";
 
 export interface ForkedTask {
   readonly id: string;
@@ -66,7 +67,7 @@ export async function forkTask(
     ), labelled as (
       insert into task_labels (task_id, project_id, key, value)
       select c.id, l.project_id, l.key, l.value from copied c join task_labels l on l.task_id = ${source.taskId}
-    )
+    )${toIndex(sql`copied`)}
     insert into events (task_id, seq, type, data)
     select c.id, e.seq, e.type, e.data from copied c cross join (values
       (1, 'task.queued', ${JSON.stringify({ forkOf: source.taskId })}),

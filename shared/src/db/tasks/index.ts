@@ -1,9 +1,12 @@
 export * from "./cancel.ts";
 export * from "./claim.ts";
+export type { TaskFilter } from "./filter.ts";
 export * from "./fork.ts";
 export type { CallUpdate, NewApproval, NewCall } from "./journal-writes.ts";
+export { listTasks, type TaskList } from "./list.ts";
 export * from "./read.ts";
 export * from "./recover.ts";
+export { indexTasks } from "./search.ts";
 export * from "./segments.ts";
 export { storable } from "./storable.ts";
 export * from "./submit.ts";

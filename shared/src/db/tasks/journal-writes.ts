@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { ApprovalKind, PolicyMode, TaskErrorCode, ToolCallStatus } from "../../domain/index.ts";
 import type { SegmentWrite } from "./segments.ts";
+import { toIndex } from "./search.ts";
 import { storable } from "./storable.ts";
 
 /** A call on its way into the journal. */
@@ -68,6 +69,8 @@ export function journalWrites(writes: readonly SegmentWrite[]): RawBuilder<unkno
   const approvals = placed(writes, "approvals");
   if (approvals.length > 0) parts.push(insertApprovals(approvals));
   if (writes.some((write) => write.parking !== null)) parts.push(keepGuests(writes), requeue());
+  const failed = writes.flatMap((write, place) => (write.end?.failure ? [place] : []));
+  if (failed.length > 0) parts.push(toIndex(sql`written where index = any(${failed}::integer[])`));
   if (writes.some((write) => write.end?.leavesTraces)) parts.push(endTraces(writes, updates.length > 0));
   return parts;
 }

@@ -1,7 +1,9 @@
-import { type Selectable, type SelectQueryBuilder, sql } from "kysely";
+import { type Selectable, sql } from "kysely";
 import type { TaskStatus } from "../../domain/index.ts";
 import type { Database } from "../database.ts";
-import type { Tables, TasksTable } from "../tables.ts";
+import type { TasksTable } from "../tables.ts";
+import { matches, type TaskFilter } from "./filter.ts";
+import { wouldBeFound } from "./search.ts";
 
 export type TaskRow = Selectable<TasksTable>;
 
@@ -64,32 +66,6 @@ export async function findTaskByIdempotencyKey(db: Database, projectId: string, 
   return row ?? null;
 }
 
-export interface TaskFilter {
-  readonly status?: readonly TaskStatus[] | undefined;
-  readonly environment?: string | undefined;
-  readonly session?: string | undefined;
-  readonly batchId?: string | undefined;
-  /** Key and JSON text of a scalar; all must match. */
-  readonly labels?: readonly (readonly [string, string])[] | undefined;
-  readonly createdAfter?: Date | undefined;
-  readonly createdBefore?: Date | undefined;
-  /** Part of the code, of a label's value or of the error message. */
-  readonly search?: string | undefined;
-}
-
-/** Newest first; `after` is the id of the last task of the page before. */
-export async function listTasks(
-  db: Database,
-  projectId: string,
-  filter: TaskFilter,
-  page: { limit: number; after: string | null },
-): Promise<TaskRow[]> {
-  let query = db.selectFrom("tasks").selectAll().where("project_id", "=", projectId);
-  query = applyFilter(query, filter);
-  if (page.after !== null) query = query.where("id", "<", page.after);
-  return query.orderBy("id", "desc").limit(page.limit).execute();
-}
-
 /** Those of the given tasks that match. */
 export async function matchingTasks(
   db: Database,
@@ -97,11 +73,10 @@ export async function matchingTasks(
   filter: TaskFilter,
   ids: readonly string[],
 ): Promise<TaskRow[]> {
-  const query = db.selectFrom("tasks").selectAll().where("project_id", "=", projectId);
-  return applyFilter(query, filter)
-    .where("id", "=", sql<string>`any(${ids}::uuid[])`)
-    .orderBy("id")
-    .execute();
+  const { rows } = await sql<TaskRow>`
+    select t.* from tasks t where t.id = any(${ids}::uuid[]) and ${matches(projectId, filter, wouldBeFound)} order by t.id
+  `.execute(db);
+  return rows;
 }
 
 /** Those of the given tasks that are of the given projects. */
@@ -124,44 +99,13 @@ export async function listBatchTasks(
   batchId: string,
   page: { limit: number; after: string | null },
 ): Promise<TaskRow[]> {
-  let query = db.selectFrom("tasks").selectAll().where("batch_id", "=", batchId);
-  if (page.after !== null) query = query.where("id", ">", page.after);
-  return query.orderBy("id").limit(page.limit).execute();
-}
-
-type TaskQuery = SelectQueryBuilder<Tables, "tasks", TaskRow>;
-
-function applyFilter(query: TaskQuery, filter: TaskFilter): TaskQuery {
-  const { status, environment, session, batchId, labels, createdAfter, createdBefore, search } = filter;
-  let q = query;
-  if (status) q = q.where("status", "in", status.length > 0 ? [...status] : [sql<TaskStatus>`null`]);
-  if (environment !== undefined) q = q.where("environment", "=", environment);
-  if (session !== undefined) q = q.where("session", "=", session);
-  if (batchId !== undefined) q = q.where("batch_id", "=", batchId);
-  if (createdAfter) q = q.where("created_at", ">", createdAfter);
-  if (createdBefore) q = q.where("created_at", "<", createdBefore);
-  for (const [key, value] of labels ?? []) {
-    q = q.where((eb) =>
-      eb.exists(
-        eb
-          .selectFrom("task_labels as l")
-          .select("l.task_id")
-          .whereRef("l.task_id", "=", "tasks.id")
-          .where("l.key", "=", key)
-          .where("l.value", "=", value),
-      ),
-    );
-  }
-  if (search !== undefined) q = q.where(matches(search));
-  return q;
-}
-
-function matches(search: string) {
-  const pattern = `%${search.replaceAll(/[\\%_]/g, "\\$&")}%`;
-  return sql<boolean>`(
-    code ilike ${pattern} or error_message ilike ${pattern}
-    or exists (select from task_labels l where l.task_id = tasks.id and (l.key ilike ${pattern} or l.value ilike ${pattern}))
-  )`;
+  // `offset 0` keeps the planner from looking for a young batch along all tasks, the oldest first.
+  const { rows } = await sql<TaskRow>`
+    select t.* from (select id from tasks where batch_id = ${batchId} offset 0) b join tasks t on t.id = b.id
+    where ${page.after}::uuid is null or b.id > ${page.after}
+    order by b.id limit ${page.limit}
+  `.execute(db);
+  return rows;
 }
 
 /** Labels of many tasks: task id → key → JSON text of a scalar. */

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { TaskErrorCode } from "../../domain/index.ts";
 import type { Database } from "../database.ts";
 import { endOpenCalls } from "./journal-writes.ts";
+import { toIndex } from "./search.ts";
 import { storable } from "./storable.ts";
 
 /** A task taken from a segment that is gone. */
@@ -111,7 +112,7 @@ async function recover(
       from changed where status <> 'QUEUED'
     ), ended as (
       select id from changed where status <> 'QUEUED'
-    )${endOpenCalls(sql`ended`)}
+    )${endOpenCalls(sql`ended`)}${toIndex(sql`ended`)}
     select id, status, seq from changed
   `.execute(db);
   return rows;
@@ -135,7 +136,7 @@ export async function expireQueued(db: Database): Promise<{ id: string; seq: num
     ), logged as (
       insert into events (task_id, seq, type, data)
       select id, seq, 'task.timed_out', '{"code":"QUEUE_EXPIRED"}' from changed
-    )
+    )${toIndex(sql`changed`)}
     select * from changed
   `.execute(db);
   return rows;
@@ -166,7 +167,7 @@ export async function endUnprovable(
     ), logged as (
       insert into events (task_id, seq, type, data)
       select id, seq, 'task.failed', '{"code":"ISOLATION_UNAVAILABLE"}' from changed
-    )${endOpenCalls(sql`changed`)}
+    )${endOpenCalls(sql`changed`)}${toIndex(sql`changed`)}
     select id, seq from changed
   `.execute(db);
   return rows;

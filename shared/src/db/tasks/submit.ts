@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Language } from "../../domain/index.ts";
 import { type Database, PREPARED } from "../database.ts";
+import { toIndex } from "./search.ts";
 
 /** A validated task on its way in. */
 export interface NewTask {
@@ -101,7 +102,7 @@ export async function insertTasks(db: Database, tasks: readonly NewTask[], windo
       select id, project_id, provider, 1, priority, run_at, case when enqueue then now() end from placed
     ), logged as (
       insert into events (task_id, seq, type, data) select id, 1, 'task.queued', '{}' from placed
-    )
+    )${toIndex(sql`placed`)}
     select id, provider, priority, enqueue, created_at from placed
   `.execute(db);
   await insertLabels(db, tasks, new Set(rows.map((row) => row.id)));

@@ -13,7 +13,7 @@ const TOOL = `export default ({ defineTool, z }) =>
   defineTool({ path: "filed.hello", description: "Says hello.", input: z.strictObject({}), policy: "auto", run: async () => "hello" });`;
 
 describeOnEachBackend("environments", (backend) => {
-  let rig: Rig;
+  let rig: Rig | undefined;
   let tenant: Tenant;
   let folder: string;
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describeOnEachBackend("environments", (backend) => {
     tenant = await rig.tenant();
   });
   afterAll(async () => {
-    await rig.stop();
+    await rig?.stop();
     await rm(folder, { recursive: true });
   });
 
@@ -61,7 +61,7 @@ describeOnEachBackend("environments", (backend) => {
   });
 
   it("of the configuration file bring its tools", async () => {
-    const task = await run(rig.api, "return await tools.filed.hello({})");
+    const task = await run((rig as Rig).api, "return await tools.filed.hello({})");
     expect(task).toMatchObject({ status: "SUCCEEDED", output: "hello" });
   });
 });

@@ -6,6 +6,7 @@ import { batchRows } from "./rows/batch.ts";
 import { callRow } from "./rows/calls.ts";
 import { idleRow } from "./rows/idle.ts";
 import { parkMany, wakeMany } from "./rows/parking.ts";
+import { processRow } from "./rows/process.ts";
 import { streamRows } from "./rows/streams.ts";
 import { wakeRows } from "./rows/wake.ts";
 import { heapEnv } from "./heap.ts";
@@ -21,7 +22,7 @@ const HELP = `npm run bench -- [options]
   --rounds N                      single submissions on an idle system (200)
   --repeats N                     batches (3); the median counts
   --parked N                      tasks parked at a time (10000)
-  --only run|park|stream          only these rows
+  --only run|park|stream|process        only these rows
   --json FILE                     also write the figures there
 
 Needs redis-server on the PATH for the redis rows. Every figure stands beside its bare limit from the same run: compare
@@ -50,6 +51,10 @@ async function main(): Promise<void> {
     if (wanted("run")) rows.push(...(await runRows(kind, values)));
     if (wanted("park")) rows.push(...(await parkRows(kind, Number(values.parked), Number(values.rounds))));
     if (wanted("stream")) rows.push(...(await followRows(kind)));
+  }
+  if (values.only === undefined || values.only === "process") {
+    const row = await processRow(Math.min(Number(values.rounds), 50));
+    if (row !== null) rows.push(row);
   }
   console.log(renderTable(rows));
   if (values.json !== undefined) {

@@ -25,8 +25,8 @@ const PROGRAM = `
 describeNeeding(["bwrap", "root"], "tasks in processes", () => {
   let rig: Rig;
   beforeAll(async () => {
-    rig = await startRig("Postgres alone", { workers: 2 });
-  });
+    rig = await startRig("Postgres alone", { workers: 2, env: { AIRLOCK_SANDBOXES: "isolate,process" } });
+  }, 180_000);
   afterAll(() => rig.stop());
 
   it("a program with two approvals gives on process what it gives on isolate", async () => {

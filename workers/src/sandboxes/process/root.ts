@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { constants, existsSync, readdirSync, realpathSync, statSync } from "node:fs";
-import { chmod, copyFile, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { agentSource } from "../../guests/agent-source.ts";
@@ -20,6 +20,9 @@ const ACCOUNTS = {
   hosts: "127.0.0.1 localhost\n::1 localhost\n",
   "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 };
+
+/** A root that no worker has said it uses for this long is removed. */
+const UNUSED_MS = 24 * 3600_000;
 
 export interface SandboxRoot {
   /** Its `usr`, `etc` and `agent` are seen in every sandbox, read-only. */
@@ -49,7 +52,23 @@ export async function makeRoot(base: string): Promise<SandboxRoot> {
     .slice(0, 16);
   const target = path.join(base, `root-${hash}`);
   if (!existsSync(target)) await build(target, { programs, libraries, agent, python: python?.library ?? null });
+  await touchRoot(target);
+  await removeUnused(base);
   return { path: target, pythonLibrary: python?.library ?? null };
+}
+
+/** Says that it is in use. */
+export async function touchRoot(target: string): Promise<void> {
+  const now = new Date();
+  await utimes(target, now, now);
+}
+
+async function removeUnused(base: string): Promise<void> {
+  for (const name of await readdir(base)) {
+    const found = path.join(base, name);
+    if (!name.startsWith("root-") || Date.now() - statSync(found).mtimeMs < UNUSED_MS) continue;
+    await rm(found, { recursive: true, force: true });
+  }
 }
 
 interface Python {

@@ -5,7 +5,7 @@ import path from "node:path";
 import { z } from "zod";
 import { type Lease, LeaseError, type LeaseRequest, type ProviderCapabilities, type SandboxProvider } from "../port.ts";
 import { type Cgroups, findCgroups } from "./cgroups.ts";
-import { LANGUAGES_HERE } from "./command.ts";
+import { languagesHere } from "./command.ts";
 import { ProcessLease } from "./lease.ts";
 import { createOwnership, type Ownership } from "./ownership.ts";
 import { probeProcess, whyNot } from "./probe.ts";
@@ -20,7 +20,7 @@ export interface ProcessConfig {
 }
 
 const CAPABILITIES: ProviderCapabilities = {
-  languages: LANGUAGES_HERE,
+  languages: languagesHere(),
   keptBy: "replay",
   workArea: true,
   outlivesWorker: false,

@@ -7,6 +7,7 @@ import { callRow } from "./rows/calls.ts";
 import { historyRows } from "./rows/history.ts";
 import { idleRow } from "./rows/idle.ts";
 import { parkMany, wakeMany } from "./rows/parking.ts";
+import { processRow } from "./rows/process.ts";
 import { streamRows } from "./rows/streams.ts";
 import { wakeRows } from "./rows/wake.ts";
 import { heapEnv } from "./heap.ts";
@@ -23,7 +24,8 @@ const HELP = `npm run bench -- [options]
   --repeats N                     batches (3); the median counts
   --parked N                      tasks parked at a time (10000)
   --history N                     tasks in the larger of two histories (1000000)
-  --only run|park|stream|history  only these rows
+  --only run|park|stream|history|process
+                                  only these rows
   --json FILE                     also write the figures there
 
 Needs redis-server on the PATH for the redis rows. Every figure stands beside its bare limit from the same run: compare
@@ -55,6 +57,10 @@ async function main(): Promise<void> {
     if (wanted("stream")) rows.push(...(await followRows(kind)));
   }
   if (wanted("history")) rows.push(...(await pageRows(Number(values.history))));
+  if (wanted("process")) {
+    const row = await processRow(Math.min(Number(values.rounds), 50));
+    if (row !== null) rows.push(row);
+  }
   console.log(renderTable(rows));
   if (values.json !== undefined) {
     const figures = rows.map((row) => ({ ...row, ratio: ratio(row), met: isMet(row) }));

@@ -37,6 +37,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     DATABASE_URL: options.databaseUrl,
     REDIS_URL: options.redisUrl ?? "",
     AIRLOCK_LOG: process.env["AIRLOCK_LOG"] ?? "warn",
+    // Proving a sandbox takes time at each start of a worker: a test says what else it needs.
+    AIRLOCK_SANDBOXES: "isolate",
     ...options.env,
   };
   const gateway = start("gateway", { ...env, AIRLOCK_PORT: String(port), AIRLOCK_ADMIN_KEY: ADMIN_KEY });

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { BUILT_IN_PROVIDERS } from "@airlock/shared/domain";
 import { commonEnv, count, type EnvSource, parseEnvWith, port } from "@airlock/shared/runtime";
 import { z } from "zod";
 
@@ -23,6 +24,7 @@ const schema = z.object({
   AIRLOCK_HEALTH_HOST: z.string().default("127.0.0.1"),
   AIRLOCK_WORKER_HOST: z.string().default(hostname()),
   AIRLOCK_TOOLS: list.default([]),
+  AIRLOCK_SANDBOXES: list.default([...BUILT_IN_PROVIDERS]),
   AIRLOCK_PROVIDERS: list.default([]),
   AIRLOCK_HTTP_ALLOW: list.default([]),
   AIRLOCK_PARK_BY: z.enum(["snapshot", "replay"]).default("snapshot"),
@@ -57,6 +59,7 @@ export const HELP = `airlock worker: claims tasks and runs them in sandboxes
   AIRLOCK_HEALTH_PORT      serves /healthz, /readyz and /metrics; absent: nowhere
   AIRLOCK_HEALTH_HOST      address for it (127.0.0.1)
   AIRLOCK_TOOLS            files or packages with more tools, separated by commas
+  AIRLOCK_SANDBOXES        built-in sandbox providers to prove and serve, separated by commas (all)
   AIRLOCK_PROVIDERS        files or packages with more sandbox providers, separated by commas
   AIRLOCK_CONFIG           file that may name tools too (airlock.config.ts, if there is one)
   AIRLOCK_SECRET_<NAME>    credentials for tools: context.secrets.get("<NAME>")

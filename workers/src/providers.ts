@@ -14,16 +14,24 @@ export interface ProvedProvider {
   readonly image: Buffer | null;
 }
 
-export async function createProviders(env: WorkerEnv, log: Logger): Promise<SandboxProvider[]> {
-  return [
+/** How each built-in provider is made; a worker makes those that it is to serve. */
+const MAKERS: Readonly<Record<string, (env: WorkerEnv, log: Logger) => SandboxProvider>> = {
+  isolate: (env, log) =>
     createIsolateProvider({
       hosts: env.AIRLOCK_ISOLATE_HOSTS,
       maxThreads: env.AIRLOCK_CONCURRENCY,
       log: log.child({ provider: "isolate" }),
     }),
-    createProcessProvider(),
-    ...(await loadProviders(env.AIRLOCK_PROVIDERS)),
-  ];
+  process: () => createProcessProvider(),
+};
+
+export async function createProviders(env: WorkerEnv, log: Logger): Promise<SandboxProvider[]> {
+  const builtIn = env.AIRLOCK_SANDBOXES.map((name) => {
+    const make = Object.hasOwn(MAKERS, name) ? MAKERS[name] : undefined;
+    if (make === undefined) throw new Error(`AIRLOCK_SANDBOXES: there is no built-in provider ${JSON.stringify(name)}`);
+    return make(env, log);
+  });
+  return [...builtIn, ...(await loadProviders(env.AIRLOCK_PROVIDERS))];
 }
 
 export interface UnprovedProvider {

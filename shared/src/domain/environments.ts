@@ -12,7 +12,7 @@ export const DEFAULT_ENVIRONMENT = "isolate";
 /** The environments that are there without being made. */
 export const BUILT_IN_ENVIRONMENTS: readonly Environment[] = [
   { name: "isolate", provider: "isolate", languages: ["JAVASCRIPT", "TYPESCRIPT"] },
-  { name: "process", provider: "process", languages: ["JAVASCRIPT", "TYPESCRIPT", "BASH"] },
+  { name: "process", provider: "process", languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH"] },
 ];
 
 /** The providers behind them: the queues that tasks are put into. */

@@ -14,6 +14,11 @@ export function agentSource(): string {
   return source;
 }
 
+/** The agent of Python is one file as it is. */
+export function pythonAgentSource(): string {
+  return readFileSync(fileURLToPath(new URL("./python/agent.py", import.meta.url)), "utf8");
+}
+
 function bundle(entry: string): string {
   const seen = new Set<string>();
   const parts: string[] = [];

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { homedir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -99,7 +99,7 @@ function reach(provider: SandboxProvider): void {
       await Promise.all(servers.map((server) => new Promise((resolve) => server.once("listening", resolve))));
       const targets = servers.map((server) => server.address() as { address: string; port: number });
       // The positive control: they do listen.
-      for (const { address, port } of targets) await (await import("node:net")).connect(port, address).end();
+      for (const { address, port } of targets) connect(port, address).end();
       await expect.poll(() => heard, { timeout: 10_000 }).toBe(2);
       const code = `const connect = ({ address, port }) => new Promise((done) => {
           const socket = net.connect(port, address); socket.on("connect", () => done("in")); socket.on("error", () => done("out")) });

@@ -187,7 +187,7 @@ export class BashSession {
 }
 
 /** Loaded for scripts alone. */
-function childProcess(): typeof import("node:child_process") {
+function childProcess() {
   return process.getBuiltinModule("node:child_process");
 }
 

@@ -50,6 +50,8 @@ export class Session {
   #live: boolean;
   #turn = 0;
   #open = 0;
+  /** It has told that it is idle, and nothing came since. */
+  #waits = false;
   #ended = false;
   #alarm: NodeJS.Timeout | undefined;
   readonly #inbox: Message[] = [];
@@ -96,6 +98,7 @@ export class Session {
 
   /** One message after the other, each when the guest has drained after the one before. */
   take(message: Message): void {
+    this.#waits = false;
     this.#connection.hold(false);
     this.#inbox.push(message);
     if (!this.#busy) void this.#work();
@@ -164,12 +167,15 @@ export class Session {
     }
   }
 
-  /** Live and without open calls its timers fire by themselves, also while something else runs. */
+  /**
+   * Without open calls there is nothing to be ordered: its timers fire by themselves, also while a child process runs.
+   * Before it is live they wait for the desk as soon as it is idle.
+   */
   #arm(): void {
     own.clearTimeout(this.#alarm);
     this.#alarm = undefined;
     const wake = this.#wake;
-    if (this.#ended || !this.#live || this.#open > 0 || wake < 0) return;
+    if (this.#ended || this.#open > 0 || wake < 0 || (this.#waits && !this.#live)) return;
     const wait = this.#I.max(0, wake - this.#real());
     this.#alarm = own.setTimeout(() => this.#wakeUp(), wait > LONGEST_TIMEOUT_MS ? LONGEST_TIMEOUT_MS : wait);
     this.#alarm.unref();
@@ -177,6 +183,7 @@ export class Session {
 
   #wakeUp(): void {
     if (this.#real() < this.#wake) return this.#arm();
+    this.#waits = false;
     this.#connection.hold(false);
     this.#fire();
     this.#arm();
@@ -202,6 +209,7 @@ export class Session {
     const timerAt = wake < 0 ? null : this.#order.clockStart + this.#due;
     this.#connection.send(["idle", this.#turn, this.#open > 0, timerMs, timerAt]);
     this.#connection.hold(true);
+    this.#waits = true;
     this.#arm();
   }
 

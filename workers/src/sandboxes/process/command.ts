@@ -1,8 +1,9 @@
 import type { Language } from "@airlock/shared/domain";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { CHANNEL_ARGUMENTS } from "../channel/child-transport.ts";
 import type { Layer } from "../port.ts";
-import type { SandboxRoot } from "./root.ts";
+import { HOST_PYTHON, type SandboxRoot } from "./root.ts";
 import { WRITABLE } from "./work-area.ts";
 
 /** Nothing of the worker's own environment is in it. */
@@ -29,9 +30,14 @@ const AGENTS: Partial<Record<Language, readonly string[]>> = {
   JAVASCRIPT: ["/usr/bin/node", "/agent/agent.cjs"],
   TYPESCRIPT: ["/usr/bin/node", "/agent/agent.cjs"],
   BASH: ["/usr/bin/node", "/agent/agent.cjs"],
+  PYTHON: ["/usr/bin/python3", "/agent/agent.py"],
 };
 
-export const LANGUAGES_HERE = Object.keys(AGENTS) as Language[];
+/** Python as far as the machine has it. */
+export function languagesHere(): Language[] {
+  const all = Object.keys(AGENTS) as Language[];
+  return existsSync(HOST_PYTHON) ? all : all.filter((language) => language !== "PYTHON");
+}
 
 /**
  * A shell that binds itself by the kernel's bounds and becomes bubblewrap, as a user who owns nothing. Values go in as

@@ -5,11 +5,11 @@ import path from "node:path";
 import { z } from "zod";
 import { type Lease, LeaseError, type LeaseRequest, type ProviderCapabilities, type SandboxProvider } from "../port.ts";
 import { type Cgroups, findCgroups } from "./cgroups.ts";
-import { LANGUAGES_HERE } from "./command.ts";
+import { languagesHere } from "./command.ts";
 import { ProcessLease } from "./lease.ts";
 import { createOwnership, type Ownership } from "./ownership.ts";
 import { probeProcess, whyNot } from "./probe.ts";
-import { makeRoot, type SandboxRoot } from "./root.ts";
+import { makeRoot, type SandboxRoot, touchRoot } from "./root.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { listWorkAreas, makeWorkArea, removeWorkArea } from "./work-area.ts";
 
@@ -20,7 +20,7 @@ export interface ProcessConfig {
 }
 
 const CAPABILITIES: ProviderCapabilities = {
-  languages: LANGUAGES_HERE,
+  languages: languagesHere(),
   keptBy: "replay",
   workArea: true,
   outlivesWorker: false,
@@ -56,7 +56,8 @@ export function createProcessProvider(config: ProcessConfig = {}): SandboxProvid
     await writeFile(filter, bytes);
     const started = { root: await makeRoot(folder), filter, cgroups };
     await sweep(areas, owners, cgroups);
-    sweeper = setInterval(() => void sweep(areas, owners, cgroups).catch(() => {}), SWEEP_MS);
+    const upkeep = () => Promise.all([touchRoot(started.root.path), sweep(areas, owners, cgroups)]);
+    sweeper = setInterval(() => void upkeep().catch(() => {}), SWEEP_MS);
     sweeper.unref();
     return started;
   };

@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { constants, existsSync, readdirSync, realpathSync, statSync } from "node:fs";
-import { chmod, copyFile, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
-import { agentSource } from "../../guests/agent-source.ts";
+import { agentSource, pythonAgentSource } from "../../guests/agent-source.ts";
 
 const run = promisify(execFile);
 
@@ -13,6 +13,8 @@ const COMMANDS =
   "bash sh awk base64 basename cat chmod cmp comm cp cut date diff dirname du env expr false find fold grep gunzip gzip head id join jq ln ls md5sum mkdir mkfifo mktemp mv nl od paste printf pwd readlink realpath rm rmdir sed seq setsid sha256sum sleep sort split stat tac tail tar tee test timeout touch tr true truncate uname uniq wc which xargs yes".split(
     " ",
   );
+/** The machine's own: one that a person installed for themselves may lie anywhere. */
+export const HOST_PYTHON = "/usr/bin/python3";
 const SEARCHED = ["/usr/bin", "/bin", "/usr/local/bin"];
 const ACCOUNTS = {
   passwd: "guest:x:65534:65534:guest:/home/guest:/bin/bash\n",
@@ -20,6 +22,9 @@ const ACCOUNTS = {
   hosts: "127.0.0.1 localhost\n::1 localhost\n",
   "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 };
+
+/** A root that no worker has said it uses for this long is removed. */
+const UNUSED_MS = 24 * 3600_000;
 
 export interface SandboxRoot {
   /** Its `usr`, `etc` and `agent` are seen in every sandbox, read-only. */
@@ -38,18 +43,34 @@ export async function makeRoot(base: string): Promise<SandboxRoot> {
   }
   if (python !== null) programs.set("python3", python.program);
   const libraries = await findLibraries([...programs.values(), ...(python?.extensions ?? [])]);
-  const agent = agentSource();
+  const agents = { "agent.cjs": agentSource(), "agent.py": pythonAgentSource() };
   const files = [...programs.values(), ...libraries].map((file) => {
     const { size, mtimeMs } = statSync(file);
     return [file, size, mtimeMs];
   });
   const hash = createHash("sha256")
-    .update(JSON.stringify([files, agent, ACCOUNTS, python]))
+    .update(JSON.stringify([files, agents, ACCOUNTS, python]))
     .digest("hex")
     .slice(0, 16);
   const target = path.join(base, `root-${hash}`);
-  if (!existsSync(target)) await build(target, { programs, libraries, agent, python: python?.library ?? null });
+  if (!existsSync(target)) await build(target, { programs, libraries, agents, python: python?.library ?? null });
+  await touchRoot(target);
+  await removeUnused(base);
   return { path: target, pythonLibrary: python?.library ?? null };
+}
+
+/** Says that it is in use. */
+export async function touchRoot(target: string): Promise<void> {
+  const now = new Date();
+  await utimes(target, now, now);
+}
+
+async function removeUnused(base: string): Promise<void> {
+  for (const name of await readdir(base)) {
+    const found = path.join(base, name);
+    if (!name.startsWith("root-") || Date.now() - statSync(found).mtimeMs < UNUSED_MS) continue;
+    await rm(found, { recursive: true, force: true });
+  }
 }
 
 interface Python {
@@ -62,11 +83,11 @@ interface Python {
 interface Contents {
   readonly programs: ReadonlyMap<string, string>;
   readonly libraries: readonly string[];
-  readonly agent: string;
+  readonly agents: Readonly<Record<string, string>>;
   readonly python: string | null;
 }
 
-async function build(target: string, { programs, libraries, agent, python }: Contents): Promise<void> {
+async function build(target: string, { programs, libraries, agents, python }: Contents): Promise<void> {
   const draft = `${target}.${process.pid}.${performance.now()}`;
   const put = async (file: string, at: string) => {
     const to = path.join(draft, at);
@@ -81,7 +102,7 @@ async function build(target: string, { programs, libraries, agent, python }: Con
   await mkdir(path.join(draft, "etc"));
   await mkdir(path.join(draft, "agent"));
   for (const [name, text] of Object.entries(ACCOUNTS)) await writeFile(path.join(draft, "etc", name), text);
-  await writeFile(path.join(draft, "agent/agent.cjs"), agent);
+  for (const [name, text] of Object.entries(agents)) await writeFile(path.join(draft, "agent", name), text);
   for (const name of ["lib", "lib64", "bin"]) {
     await mkdir(path.join(draft, "usr", name), { recursive: true });
     await symlink(`usr/${name}`, path.join(draft, name));
@@ -104,10 +125,9 @@ async function findLibraries(programs: readonly string[]): Promise<string[]> {
   return [...found];
 }
 
-/** The machine's own: one that a person installed for themselves may lie anywhere. */
 async function findPython(): Promise<Python | null> {
   const ask = "import sys, sysconfig; print(sys.executable); print(sysconfig.get_path('stdlib'))";
-  const { stdout } = await run("/usr/bin/python3", ["-I", "-c", ask]).catch(() => ({ stdout: "" }));
+  const { stdout } = await run(HOST_PYTHON, ["-I", "-c", ask]).catch(() => ({ stdout: "" }));
   const [program, library] = stdout.split("\n");
   if (!program || !library || !existsSync(library)) return null;
   const folder = path.join(library, "lib-dynload");

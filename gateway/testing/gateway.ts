@@ -31,6 +31,7 @@ export interface TestGatewayOptions {
   readonly unprepared?: boolean;
   readonly requestTimeoutMs?: number;
   readonly streamsPerKey?: number;
+  readonly corsOrigins?: readonly string[];
 }
 
 /** The real gateway on a database of its own, on a free loopback port. */
@@ -58,6 +59,7 @@ export async function startOn(databaseUrl: string, options: TestGatewayOptions =
     port: 0,
     adminKey: ADMIN_KEY,
     streamsPerKey: options.streamsPerKey ?? 1_000,
+    corsOrigins: new Set(options.corsOrigins),
     logLevel: "silent" as const,
   };
   const backend: Backend = chooseBackend(env);

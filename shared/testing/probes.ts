@@ -11,6 +11,7 @@ const PROBES = {
   python: ["python3", "--version"],
   // Gives a program a pseudo-terminal (util-linux).
   pty: ["script", "--version"],
+  chromium: ["chromium", "--version"],
   root: ["sh", "-c", '[ "$(id -u)" = 0 ] || { echo "these tests run as root only" >&2; exit 1; }'],
 } as const satisfies Record<string, readonly [string, ...string[]]>;
 

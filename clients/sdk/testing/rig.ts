@@ -17,9 +17,10 @@ export interface Tenant {
   readonly hold: (toolPath: string) => Promise<void>;
 }
 
-export async function startClientRig(): Promise<ClientRig> {
+/** `env`: for gateway and worker. */
+export async function startClientRig(env: Readonly<Record<string, string>> = {}): Promise<ClientRig> {
   const database = await createTestDatabase();
-  const parts = { databaseUrl: database.url, redisUrl: null };
+  const parts = { databaseUrl: database.url, redisUrl: null, env };
   const fleet = await startFleet(parts).catch(async (error: unknown) => {
     await database.drop();
     throw error;

@@ -38,7 +38,7 @@ describeNeeding("bun", "in Bun", () => {
 });
 
 describeNeeding("chromium", "in a browser", () => {
-  test("the SDK does the same, on a page of an origin that the gateway allows", async () => {
+  test("the SDK does the same, on a page of an origin that the gateway allows", { timeout: 240_000 }, async () => {
     const browser = await openBrowser();
     try {
       await browser.page.goto(pages.origin);

@@ -4,6 +4,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { batchRows } from "./rows/batch.ts";
 import { callRow } from "./rows/calls.ts";
+import { FLOOD_ENV, floodRows } from "./rows/flood.ts";
 import { idleRow } from "./rows/idle.ts";
 import { parkMany, wakeMany } from "./rows/parking.ts";
 import { streamRows } from "./rows/streams.ts";
@@ -21,7 +22,7 @@ const HELP = `npm run bench -- [options]
   --rounds N                      single submissions on an idle system (200)
   --repeats N                     batches (3); the median counts
   --parked N                      tasks parked at a time (10000)
-  --only run|park|stream          only these rows
+  --only run|park|stream|flood    only these rows
   --json FILE                     also write the figures there
 
 Needs redis-server on the PATH for the redis rows. Every figure stands beside its bare limit from the same run: compare
@@ -50,6 +51,7 @@ async function main(): Promise<void> {
     if (wanted("run")) rows.push(...(await runRows(kind, values)));
     if (wanted("park")) rows.push(...(await parkRows(kind, Number(values.parked), Number(values.rounds))));
     if (wanted("stream")) rows.push(...(await followRows(kind)));
+    if (wanted("flood")) rows.push(...(await floodedRows(kind)));
   }
   console.log(renderTable(rows));
   if (values.json !== undefined) {
@@ -86,6 +88,15 @@ async function parkRows(kind: Backend["kind"], parked: number, rounds: number): 
   } finally {
     await stack.stop();
     await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function floodedRows(kind: Backend["kind"]): Promise<Row[]> {
+  const stack = await startStack(kind, FLOOD_ENV);
+  try {
+    return await floodRows(stack);
+  } finally {
+    await stack.stop();
   }
 }
 

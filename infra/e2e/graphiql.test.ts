@@ -39,34 +39,40 @@ describeNeeding("chromium", "GraphiQL in a browser", () => {
     await browser.page.getByRole("button", { name: /^Execute/ }).click();
   }
 
-  test("it asks for a key once, and the ready documents submit, watch and approve by clicking", { timeout: PATIENCE_MS }, async () => {
-    const { page } = browser;
-    // The ready program calls a public address; ours calls a site that this test runs.
-    await page.route("**/graphql", (route) => {
-      const text = route.request().postData();
-      return route.continue(text === null ? {} : { postData: text.replace("https://example.com", `http://${siteHost()}`) });
-    });
-    await page.goto(`${rig.fleet.url}/graphql`);
-    await prompt().fill("not-a-key");
-    await open();
-    await page.getByText("This key is unknown or revoked.").waitFor();
-    await prompt().fill(rig.fleet.key);
-    await open();
-    await prompt().waitFor({ state: "hidden" });
+  test(
+    "it asks for a key once, and the ready documents submit, watch and approve by clicking",
+    { timeout: PATIENCE_MS },
+    async () => {
+      const { page } = browser;
+      // The ready program calls a public address; ours calls a site that this test runs.
+      await page.route("**/graphql", (route) => {
+        const text = route.request().postData();
+        return route.continue(
+          text === null ? {} : { postData: text.replace("https://example.com", `http://${siteHost()}`) },
+        );
+      });
+      await page.goto(`${rig.fleet.url}/graphql`);
+      await prompt().fill("not-a-key");
+      await open();
+      await page.getByText("This key is unknown or revoked.").waitFor();
+      await prompt().fill(rig.fleet.key);
+      await open();
+      await prompt().waitFor({ state: "hidden" });
 
-    await run("Submit");
-    await shows('"QUEUED"');
-    await run("Watch");
-    await shows('"PARKED"');
-    await page.getByRole("button", { name: /^Stop/ }).click();
-    await run("Pending");
-    await shows('"http.request"');
-    await run("Approve");
-    await shows('"APPROVED"');
-    await run("Watch");
-    await shows('"SUCCEEDED"');
-    await shows("204");
-  });
+      await run("Submit");
+      await shows('"QUEUED"');
+      await run("Watch");
+      await shows('"PARKED"');
+      await page.getByRole("button", { name: /^Stop/ }).click();
+      await run("Pending");
+      await shows('"http.request"');
+      await run("Approve");
+      await shows('"APPROVED"');
+      await run("Watch");
+      await shows('"SUCCEEDED"');
+      await shows("204");
+    },
+  );
 
   test("loaded again it still has the key and the same tabs", { timeout: PATIENCE_MS }, async () => {
     const { page } = browser;
@@ -78,12 +84,16 @@ describeNeeding("chromium", "GraphiQL in a browser", () => {
     expect(await prompt().isVisible()).toBe(false);
   });
 
-  test("the schema is there to complete and read, and nobody but the gateway was asked for anything", { timeout: PATIENCE_MS }, async () => {
-    const { page } = browser;
-    await page.getByRole("button", { name: "Show Documentation Explorer" }).click();
-    await page.getByText("Root Types").waitFor();
-    const others = browser.asked.filter((url) => !url.replace(/^blob:/, "").startsWith(`${rig.fleet.url}/`));
-    expect(others).toEqual([]);
-    expect(browser.asked).not.toEqual([]);
-  });
+  test(
+    "the schema is there to complete and read, and nobody but the gateway was asked for anything",
+    { timeout: PATIENCE_MS },
+    async () => {
+      const { page } = browser;
+      await page.getByRole("button", { name: "Show Documentation Explorer" }).click();
+      await page.getByText("Root Types").waitFor();
+      const others = browser.asked.filter((url) => !url.replace(/^blob:/, "").startsWith(`${rig.fleet.url}/`));
+      expect(others).toEqual([]);
+      expect(browser.asked).not.toEqual([]);
+    },
+  );
 });

@@ -10,7 +10,8 @@ const ROOT = path.resolve(import.meta.dirname, "..");
 export async function startPageServer(): Promise<{ readonly origin: string; stop(): Promise<void> }> {
   const server = createServer((request, response) => {
     const file = request.url ?? "/";
-    if (file === "/") return void response.setHeader("content-type", "text/html").end("<!doctype html><title>app</title>");
+    if (file === "/")
+      return void response.setHeader("content-type", "text/html").end("<!doctype html><title>app</title>");
     readModule(file).then(
       (text) => response.setHeader("content-type", "text/javascript").end(text),
       () => response.writeHead(404).end(),

@@ -16,7 +16,9 @@ export const KEY_PROMPT = /* HTML */ `
       border-radius: 12px;
       background: #fff;
       color: #1e293b;
-      font: 15px/1.5 system-ui, sans-serif;
+      font:
+        15px/1.5 system-ui,
+        sans-serif;
       box-shadow: 0 20px 50px rgb(0 0 0 / 30%);
     }
     #airlock-key::backdrop {

@@ -44,6 +44,9 @@ export async function serve(parts: ServerParts, options: ListenOptions): Promise
     { requestTimeout, connectionsCheckingInterval: Math.min(requestTimeout, 30_000) },
     answer,
   );
+  let closing = false;
+  // Else whoever asks again over the connection that it has would keep us from stopping.
+  server.on("request", ({ socket }, response) => response.once("finish", () => closing && socket.destroySoon()));
   const sockets = serveWebSockets(server, parts);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -52,6 +55,7 @@ export async function serve(parts: ServerParts, options: ListenOptions): Promise
   return {
     port: (server.address() as AddressInfo).port,
     close: async () => {
+      closing = true;
       // Before the streams: a client that is told nothing but that the server goes away connects again.
       await sockets.dispose();
       parts.app.live.streams.stop();

@@ -145,8 +145,8 @@ function suite(backendUrl: () => Promise<string | null>): void {
     expect(await tasks.next()).toEqual({ id: second, status: "CANCELLED" });
     tasks.close();
     for (const wrong of [-1, 101]) {
-      const [refused] = await Array.fromAsync(await openStream(gateway.url, key, latest(wrong)));
-      expect(refused?.data).toContain("BAD_INPUT");
+      const refused = (await openStream(gateway.url, key, latest(wrong)))[Symbol.asyncIterator]();
+      expect((await refused.next()).value).toMatchObject({ data: expect.stringContaining("BAD_INPUT") as string });
     }
   });
 

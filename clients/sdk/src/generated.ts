@@ -13,6 +13,30 @@ export type ApprovalStatus = "APPROVED" | "CANCELLED" | "DENIED" | "EXPIRED" | "
 
 export type ArtifactDirection = "INPUT" | "OUTPUT";
 
+export interface CreateEnvironmentInput {
+  /** Checked against the provider's `configSchema`. */
+  readonly config?: unknown;
+  /** npm package name -> range. */
+  readonly dependencies?: unknown;
+  /** Absent: all that the provider runs. */
+  readonly languages?: readonly Language[] | null | undefined;
+  /** EPHEMERAL where absent. */
+  readonly leasePolicy?: LeasePolicy | null | undefined;
+  readonly limits?: SandboxLimitsInput | null | undefined;
+  /** Lower case; the query `providers` lists what it can stand on. */
+  readonly name: string;
+  /** NONE where absent. */
+  readonly network?: NetworkPolicy | null | undefined;
+  /** Never changes. */
+  readonly provider: string;
+  /** A shell command that prepares the work area. */
+  readonly provision?: string | null | undefined;
+  /** Cloned into the work area. */
+  readonly repository?: RepositoryInput | null | undefined;
+  /** How long RETAIN_ON_FAILURE keeps a sandbox (an hour). */
+  readonly retainMs?: number | null | undefined;
+}
+
 export interface DecideApprovalInput {
   readonly decision: Decision;
   /** Runs the call with this input in place of the asked one. Checked against the tool's schema. */
@@ -29,6 +53,8 @@ export interface DecideApprovalInput {
 
 export type Decision = "APPROVE" | "DENY";
 
+export type EnvironmentSource = "API" | "BUILT_IN" | "CONFIG";
+
 export interface FileInput {
   readonly base64?: string | null | undefined;
   readonly content?: string | null | undefined;
@@ -37,9 +63,35 @@ export interface FileInput {
 
 export type Language = "BASH" | "BUN" | "JAVASCRIPT" | "PYTHON" | "TYPESCRIPT";
 
+export type LeasePolicy = "EPHEMERAL" | "RETAIN_ON_FAILURE" | "REUSE_BY_SESSION";
+
+export type LeaseState = "ACTIVE" | "EXPIRED" | "FAILED" | "PENDING_CLEANUP" | "RELEASED" | "RETAINED";
+
+export type NetworkPolicy = "NONE";
+
 export type PolicyMode = "AUTO" | "DENY" | "REQUIRED";
 
 export type RememberScope = "PROJECT" | "SESSION" | "TASK";
+
+export interface RepositoryInput {
+  /** The name of a worker's secret; never the secret itself. */
+  readonly credential?: string | null | undefined;
+  /** A branch, a tag or a commit (HEAD). */
+  readonly ref?: string | null | undefined;
+  readonly url: string;
+}
+
+export interface SandboxLimitsInput {
+  /** 0.5 is half of one. */
+  readonly cpus?: number | null | undefined;
+  /** Of the work area. */
+  readonly diskBytes?: number | null | undefined;
+  /** In the work area. */
+  readonly files?: number | null | undefined;
+  readonly memoryBytes?: number | null | undefined;
+  /** Processes and threads. */
+  readonly pids?: number | null | undefined;
+}
 
 export interface SubmitBatchInput {
   readonly idempotencyKey?: string | null | undefined;
@@ -51,7 +103,7 @@ export interface SubmitTaskInput {
   readonly code: string;
   /** npm package name -> range, for JavaScript and TypeScript outside the isolate. */
   readonly dependencies?: unknown;
-  /** Name of an environment. The default one is `isolate`. */
+  /** Name of an environment. Absent: the session's, else the project's default, else `isolate`. */
   readonly environment?: string | null | undefined;
   readonly files?: readonly FileInput[] | null | undefined;
   /** The same key and payload in the same project always answer with the same task; another payload is a CONFLICT. */
@@ -88,6 +140,20 @@ export interface TaskFilter {
 export type TaskStatus = "CANCELLED" | "FAILED" | "PARKED" | "QUEUED" | "RUNNING" | "SUCCEEDED" | "TIMED_OUT";
 
 export type ToolCallStatus = "CANCELLED" | "DENIED" | "EXPIRED" | "FAILED" | "STARTED" | "SUCCEEDED" | "UNKNOWN" | "WAITING";
+
+export interface UpdateEnvironmentInput {
+  /** True takes tasks again. */
+  readonly active?: boolean | null | undefined;
+  readonly config?: unknown;
+  readonly dependencies?: unknown;
+  readonly languages?: readonly Language[] | null | undefined;
+  readonly leasePolicy?: LeasePolicy | null | undefined;
+  readonly limits?: SandboxLimitsInput | null | undefined;
+  readonly network?: NetworkPolicy | null | undefined;
+  readonly provision?: string | null | undefined;
+  readonly repository?: RepositoryInput | null | undefined;
+  readonly retainMs?: number | null | undefined;
+}
 
 export type WorkerState = "DRAINING" | "LOST" | "RUNNING" | "STOPPED";
 

@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import { batchRows } from "./rows/batch.ts";
 import { callRow } from "./rows/calls.ts";
 import { historyRows } from "./rows/history.ts";
+import { FLOOD_ENV, floodRows } from "./rows/flood.ts";
 import { idleRow } from "./rows/idle.ts";
 import { parkMany, wakeMany } from "./rows/parking.ts";
 import { processRow } from "./rows/process.ts";
@@ -24,7 +25,7 @@ const HELP = `npm run bench -- [options]
   --repeats N                     batches (3); the median counts
   --parked N                      tasks parked at a time (10000)
   --history N                     tasks in the larger of two histories (1000000)
-  --only run|park|stream|history|process
+  --only run|park|stream|flood|history|process
                                   only these rows
   --json FILE                     also write the figures there
 
@@ -55,6 +56,7 @@ async function main(): Promise<void> {
     if (wanted("run")) rows.push(...(await runRows(kind, values)));
     if (wanted("park")) rows.push(...(await parkRows(kind, Number(values.parked), Number(values.rounds))));
     if (wanted("stream")) rows.push(...(await followRows(kind)));
+    if (wanted("flood")) rows.push(...(await floodedRows(kind)));
   }
   if (wanted("history")) rows.push(...(await pageRows(Number(values.history))));
   if (wanted("process")) {
@@ -96,6 +98,15 @@ async function parkRows(kind: Backend["kind"], parked: number, rounds: number): 
   } finally {
     await stack.stop();
     await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function floodedRows(kind: Backend["kind"]): Promise<Row[]> {
+  const stack = await startStack(kind, FLOOD_ENV);
+  try {
+    return await floodRows(stack);
+  } finally {
+    await stack.stop();
   }
 }
 

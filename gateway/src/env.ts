@@ -8,7 +8,18 @@ const schema = z.object({
   // Shorter ones can be guessed; the generated one has 43 characters.
   AIRLOCK_ADMIN_KEY: z.string().min(8).nullable().default(null),
   AIRLOCK_STREAMS_PER_KEY: count.default(1_000),
+  AIRLOCK_CORS_ORIGINS: z.string().default("").transform(listOrigins),
 });
+
+/** As browsers send them, so that one with a path or a slash at its end is told instead of never matched. */
+function listOrigins(text: string, context: z.RefinementCtx): ReadonlySet<string> {
+  const origins = text.split(",").flatMap((part) => part.trim() || []);
+  for (const origin of origins) {
+    const web = /^https?:/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin;
+    if (!web) context.addIssue(`${JSON.stringify(origin)} is not an origin like https://app.example.com`);
+  }
+  return new Set(origins);
+}
 
 export interface GatewayEnv {
   readonly databaseUrl: string;
@@ -19,6 +30,8 @@ export interface GatewayEnv {
   readonly adminKey: string | null;
   /** How many subscriptions a key may have open on this gateway. */
   readonly streamsPerKey: number;
+  /** Pages of these may read what the API answers to a browser, besides Airlock's own. */
+  readonly corsOrigins: ReadonlySet<string>;
   readonly logLevel: LogLevel;
   /** Null: `airlock.config.ts` in the working folder, if there is one. */
   readonly configFile: string | null;
@@ -33,6 +46,7 @@ export function parseEnv(source: EnvSource): GatewayEnv {
     port: env.AIRLOCK_PORT,
     adminKey: env.AIRLOCK_ADMIN_KEY,
     streamsPerKey: env.AIRLOCK_STREAMS_PER_KEY,
+    corsOrigins: env.AIRLOCK_CORS_ORIGINS,
     logLevel: env.AIRLOCK_LOG,
     configFile: env.AIRLOCK_CONFIG,
   };

@@ -15,6 +15,7 @@ Airlock's gateway: takes tasks in over GraphQL at /graphql. It migrates the data
   AIRLOCK_ADMIN_KEY        an admin key of the default project; those set before are revoked
   AIRLOCK_STREAMS_PER_KEY  subscriptions that a key may have open on this gateway (1000)
   AIRLOCK_CONFIG           file with environments, policies and limits (airlock.config.ts, if there is one)
+  AIRLOCK_CORS_ORIGINS     origins whose pages may call the API from a browser, like https://app.example.com,https://…
   AIRLOCK_LOG              trace, debug, info, warn, error, fatal or silent (info)
 `;
 

@@ -99,7 +99,7 @@ export async function startGateway({
   const loaded = await loadConfig(env.configFile);
   if (loaded !== null) await applyConfig(app, loaded);
   const listen = { host: env.host, port: env.port, ...(requestTimeoutMs !== undefined && { requestTimeoutMs }) };
-  const server = await serve({ app, schema, authenticator, health }, listen);
+  const server = await serve({ app, schema, authenticator, health, corsOrigins: env.corsOrigins }, listen);
   lifecycle.defer("http", () => server.close(), { timeoutMs: 20_000 });
   return server;
 

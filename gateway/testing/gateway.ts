@@ -32,6 +32,7 @@ export interface TestGatewayOptions {
   readonly requestTimeoutMs?: number;
   readonly streamsPerKey?: number;
   readonly configFile?: string;
+  readonly corsOrigins?: readonly string[];
 }
 
 /** The real gateway on a database of its own, on a free loopback port. */
@@ -59,6 +60,7 @@ export async function startOn(databaseUrl: string, options: TestGatewayOptions =
     port: 0,
     adminKey: ADMIN_KEY,
     streamsPerKey: options.streamsPerKey ?? 1_000,
+    corsOrigins: new Set(options.corsOrigins),
     logLevel: "silent" as const,
     configFile: options.configFile ?? null,
   };

@@ -1,4 +1,4 @@
-import { request } from "node:http";
+import { type Agent, request } from "node:http";
 
 export interface Frame {
   readonly id: string | null;
@@ -17,6 +17,8 @@ export interface EventStream extends AsyncIterable<Frame> {
 export interface StreamOptions {
   readonly lastEventId?: number | string;
   readonly variables?: unknown;
+  /** A connection of its own where there is none. */
+  readonly agent?: Agent;
 }
 
 /** Opens a subscription as a plain HTTP client, byte by byte. It ends when the connection does, however that is. */
@@ -24,7 +26,7 @@ export function openStream(
   url: string,
   key: string,
   query: string,
-  { lastEventId, variables }: StreamOptions = {},
+  { lastEventId, variables, agent }: StreamOptions = {},
 ): Promise<EventStream> {
   const headers = {
     "content-type": "application/json",
@@ -33,7 +35,7 @@ export function openStream(
     ...(lastEventId !== undefined && { "last-event-id": String(lastEventId) }),
   };
   return new Promise((resolve, reject) => {
-    const sent = request(`${url}/graphql`, { method: "POST", headers, agent: false }, (response) => {
+    const sent = request(`${url}/graphql`, { method: "POST", headers, agent: agent ?? false }, (response) => {
       response.on("error", () => undefined);
       resolve({
         status: response.statusCode ?? 0,

@@ -7,3 +7,5 @@ export { freePort } from "../src/runtime/index.ts";
 export { newTask, openTestDatabase } from "./tasks.ts";
 export { type Api, ApiFailure, createApi } from "./api.ts";
 export { endProcess, type Fleet, startFleet } from "./fleet.ts";
+export { BUN } from "./bun.ts";
+export { type Browser, openBrowser } from "./chromium.ts";

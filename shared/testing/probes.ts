@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { BUN } from "./bun.ts";
 
 const run = promisify(execFile);
 
@@ -11,6 +12,8 @@ const PROBES = {
   python: ["python3", "--version"],
   // Gives a program a pseudo-terminal (util-linux).
   pty: ["script", "--version"],
+  chromium: ["chromium", "--version"],
+  bun: [BUN, "--version"],
   root: ["sh", "-c", '[ "$(id -u)" = 0 ] || { echo "these tests run as root only" >&2; exit 1; }'],
 } as const satisfies Record<string, readonly [string, ...string[]]>;
 

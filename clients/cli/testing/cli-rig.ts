@@ -1,13 +1,12 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { startClientRig, type Tenant } from "@airlock/client/testing";
+import { type ClientRig, startClientRig, type Tenant } from "@airlock/client/testing";
 import { type Ended, runBinary, type RunOptions } from "./binary.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
 /** A real gateway and worker, and the binary with a key to them. */
-export interface CliRig {
-  readonly url: string;
+export interface CliRig extends Pick<ClientRig, "url" | "fleet"> {
   /** Of the rig's own, with what was written into it. */
   file(name: string, text: string): Promise<string>;
   user(): Promise<CliUser>;
@@ -22,11 +21,13 @@ export interface CliUser extends Tenant {
   readonly terminal: (args: readonly string[], env?: Readonly<Record<string, string>>) => Terminal;
 }
 
-export async function startCliRig(): Promise<CliRig> {
+/** `env`: for gateway and worker. */
+export async function startCliRig(env: Readonly<Record<string, string>> = {}): Promise<CliRig> {
   const folder = await mkdtemp(path.join(tmpdir(), "airlock-cli-"));
-  const rig = await startClientRig();
+  const rig = await startClientRig(env);
   return {
     url: rig.url,
+    fleet: rig.fleet,
     async file(name, text) {
       const file = path.join(folder, name);
       await writeFile(file, text);

@@ -15,11 +15,14 @@ export interface Tenant {
   readonly client: Client;
   /** Calls of the tool wait for a person from now on. */
   readonly hold: (toolPath: string) => Promise<void>;
+  /** Calls of the tool run without being asked about from now on. */
+  readonly allow: (toolPath: string) => Promise<void>;
 }
 
-export async function startClientRig(): Promise<ClientRig> {
+/** `env`: for gateway and worker. */
+export async function startClientRig(env: Readonly<Record<string, string>> = {}): Promise<ClientRig> {
   const database = await createTestDatabase();
-  const parts = { databaseUrl: database.url, redisUrl: null };
+  const parts = { databaseUrl: database.url, redisUrl: null, env };
   const fleet = await startFleet(parts).catch(async (error: unknown) => {
     await database.drop();
     throw error;
@@ -47,13 +50,22 @@ async function makeTenant({ api, url }: Fleet): Promise<Tenant> {
     { projectId: createProject.id },
   );
   const key = createApiKey.secret;
-  return { key, client: createClient({ url, key }), hold: (toolPath) => hold(url, key, toolPath) };
+  const setPolicy = (mode: string) => (toolPath: string) => setToolPolicy({ url, key, pattern: toolPath, mode });
+  return { key, client: createClient({ url, key }), hold: setPolicy("REQUIRED"), allow: setPolicy("AUTO") };
 }
 
-async function hold(url: string, key: string, pattern: string): Promise<void> {
-  const query = "mutation ($pattern: String!) { setToolPolicy(pattern: $pattern, mode: REQUIRED) { id } }";
+interface Policy {
+  readonly url: string;
+  readonly key: string;
+  readonly pattern: string;
+  readonly mode: string;
+}
+
+async function setToolPolicy({ url, key, pattern, mode }: Policy): Promise<void> {
+  const query =
+    "mutation ($pattern: String!, $mode: PolicyMode!) { setToolPolicy(pattern: $pattern, mode: $mode) { id } }";
   const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
-  const body = JSON.stringify({ query, variables: { pattern } });
+  const body = JSON.stringify({ query, variables: { pattern, mode } });
   const response = await fetch(`${url}/graphql`, { method: "POST", headers, body });
   const { errors } = (await response.json()) as { errors?: unknown };
   if (errors !== undefined) throw new Error(JSON.stringify(errors));

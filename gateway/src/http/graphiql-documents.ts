@@ -1,40 +1,51 @@
-/** The first things to try, one a tab. */
+/** The first things to try, one a tab, in this order. They need no variables: whoever looks for the first time clicks. */
 export const GRAPHIQL_DOCUMENTS = [
   {
-    query: `# 1. Submit a program. \`tools\` is its only way out; http.request waits for a person.
-# Put your API key into the headers below.
-mutation Submit($input: SubmitTaskInput!) {
-  submitTask(input: $input) {
+    query: `# 1. Submit a program. Its only way out is
+#    \`tools\`, and http.request waits for a person.
+mutation Submit {
+  submitTask(
+    input: {
+      code: """
+      console.log("hello");
+      const answer = await tools.http.request({
+        method: "GET",
+        url: "https://example.com/",
+      });
+      return answer.status;
+      """
+    }
+  ) {
     id
     status
   }
 }
 `,
-    variables: JSON.stringify(
-      {
-        input: {
-          code: 'console.log("hello");\nreturn await tools.http.request({ method: "GET", url: "https://example.com/" });',
-        },
-      },
-      null,
-      2,
-    ),
   },
   {
-    query: `# 2. Watch it, with the id from the first tab: everything so far, then live.
-subscription Watch($taskId: ID!) {
-  taskEvents(taskId: $taskId) {
-    seq
-    at
-    type
-    data
+    query: `# 2. Watch the newest task, then each change.
+#    taskEvents(taskId: "…") tells every event.
+subscription Watch {
+  taskUpdates(latest: 1) {
+    id
+    status
+    output
+    error {
+      code
+      message
+    }
+    events {
+      seq
+      type
+      data
+    }
   }
 }
 `,
-    variables: JSON.stringify({ taskId: "" }, null, 2),
   },
   {
-    query: `# 3. See what waits for a decision, then decide.
+    query: `# 3. See what waits for a person. approvalUpdates,
+#    a subscription, tells it as it happens.
 query Pending {
   approvals(status: PENDING) {
     edges {
@@ -45,23 +56,36 @@ query Pending {
           path
           input
         }
+        task {
+          id
+        }
       }
     }
   }
 }
-
-# inputHash says what you saw: a call that has changed since is not approved.
-mutation Approve($id: ID!, $inputHash: String!) {
-  decideApproval(input: { id: $id, inputHash: $inputHash, decision: APPROVE }) {
-    status
-    decidedBy
-    task {
+`,
+  },
+  {
+    query: `# 4. Approve every http.request that waits, then
+#    go back to 2. decideApproval takes one: what
+#    its inputHash says you saw, and nothing else.
+mutation Approve {
+  decideApprovals(
+    filter: { toolPath: "http.request" }
+    decision: APPROVE
+  ) {
+    errorCode
+    approval {
       id
       status
+      decidedBy
+      task {
+        id
+        status
+      }
     }
   }
 }
 `,
-    variables: JSON.stringify({ id: "", inputHash: "" }, null, 2),
   },
 ];

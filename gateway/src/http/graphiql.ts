@@ -2,11 +2,20 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { GRAPHIQL_DOCUMENTS } from "./graphiql-documents.ts";
+import { KEY_PROMPT } from "./graphiql-key.ts";
 
-/** A browser that was pointed at the API. The page needs no key; whatever it sends does. */
+/**
+ * A browser that was pointed at the API. The page needs no key; whatever it sends does. With a query, too: GraphiQL
+ * writes the one that is being edited into the address, and the page may be loaded again.
+ */
 export function asksForGraphiql({ method, url, headers }: IncomingMessage): boolean {
-  return method === "GET" && url === "/graphql" && headers.accept?.includes("text/html") === true;
+  const page = method === "GET" && url?.split("?")[0] === "/graphql" && headers.authorization === undefined;
+  return page && headers.accept?.includes("text/html") === true;
 }
+
+const SVG =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="24" height="24"><rect width="24" height="24" rx="6" fill="#1d4ed8"/><circle cx="12" cy="12" r="6" fill="none" stroke="#fff" stroke-width="2"/><path d="M12 6v12" stroke="#fff" stroke-width="2"/></svg>';
+const ICON = `data:image/svg+xml,${encodeURIComponent(SVG)}`;
 
 let page: Promise<Buffer> | null = null;
 
@@ -29,11 +38,13 @@ async function renderPage(): Promise<Buffer> {
   const { renderGraphiQL } = await import("@graphql-yoga/render-graphiql");
   const html = renderGraphiQL({
     title: "Airlock",
-    defaultHeaders: KEY,
-    defaultTabs: GRAPHIQL_DOCUMENTS.map((document) => ({ ...document, headers: KEY })),
+    favicon: ICON,
+    logo: SVG,
+    defaultTabs: GRAPHIQL_DOCUMENTS,
+    // Somebody may write a key into them.
     shouldPersistHeaders: false,
   });
-  return promisify(gzip)(html);
+  return promisify(gzip)(html.replace(ROOT, () => KEY_PROMPT + ROOT));
 }
 
-const KEY = '{\n  "Authorization": "Bearer <your key>"\n}';
+const ROOT = '<div id="root"></div>';

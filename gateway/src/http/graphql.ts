@@ -32,7 +32,7 @@ export function createGraphql(schema: GraphQLSchema, log: Logger) {
   return createYoga<ServerContext, ServerContext>({
     schema,
     graphqlEndpoint: "/graphql",
-    // Browsers reach Airlock from its own pages only; the key is never a cookie.
+    // Yoga's own would let every origin in; see `cors.ts`.
     cors: false,
     graphiql: false,
     landingPage: false,

@@ -9,6 +9,7 @@ import { createLoaders } from "../loaders.ts";
 import { artifactOf, sendArtifact } from "./artifacts.ts";
 import type { Authenticator } from "./authenticate.ts";
 import { codeOf, toCodedError } from "./coded-error.ts";
+import { answerCors } from "./cors.ts";
 import { asksForGraphiql, sendGraphiql } from "./graphiql.ts";
 import { createGraphql, type RequestTrace } from "./graphql.ts";
 import { announcesTooMuch, tooLarge } from "./read-body.ts";
@@ -26,6 +27,7 @@ export interface ServerParts {
   readonly schema: GraphQLSchema;
   readonly authenticator: Authenticator;
   readonly health: HealthRoutes;
+  readonly corsOrigins: ReadonlySet<string>;
 }
 
 export interface ListenOptions {
@@ -42,6 +44,9 @@ export async function serve(parts: ServerParts, options: ListenOptions): Promise
     { requestTimeout, connectionsCheckingInterval: Math.min(requestTimeout, 30_000) },
     answer,
   );
+  let closing = false;
+  // Else whoever asks again over the connection that it has would keep us from stopping.
+  server.on("request", ({ socket }, response) => response.once("finish", () => closing && socket.destroySoon()));
   const sockets = serveWebSockets(server, parts);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -50,6 +55,7 @@ export async function serve(parts: ServerParts, options: ListenOptions): Promise
   return {
     port: (server.address() as AddressInfo).port,
     close: async () => {
+      closing = true;
       // Before the streams: a client that is told nothing but that the server goes away connects again.
       await sockets.dispose();
       parts.app.live.streams.stop();
@@ -65,7 +71,7 @@ function closeServer(server: Server): Promise<void> {
   });
 }
 
-function createHandler({ app, schema, authenticator, health }: ServerParts) {
+function createHandler({ app, schema, authenticator, health, corsOrigins }: ServerParts) {
   const graphql = createGraphql(schema, app.log);
 
   async function answerGraphql(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -102,6 +108,7 @@ function createHandler({ app, schema, authenticator, health }: ServerParts) {
       if (response.headersSent) response.destroy();
       else refuse(request, response, error);
     };
+    if (answerCors(corsOrigins, request, response)) return;
     const artifact = artifactOf(request);
     if (asksForGraphiql(request)) sendGraphiql(response).catch(onError);
     else if (request.url?.split("?")[0] === "/graphql") answerGraphql(request, response).catch(onError);

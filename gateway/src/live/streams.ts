@@ -13,7 +13,7 @@ export interface Stream {
 export type StreamEnd = "revoked" | "stopping";
 
 export interface Streams {
-  /** Throws QUOTA_EXCEEDED where the key has too many. */
+  /** Throws QUOTA_EXCEEDED where the key has too many, and UNAVAILABLE after `stop`. */
   open(caller: Caller): Stream;
   /** The keys that have streams. */
   keys(): string[];
@@ -24,6 +24,7 @@ export interface Streams {
 
 export function createStreams(maxPerKey: number): Streams {
   const byKey = new Map<string, Set<AbortController>>();
+  let stopping = false;
 
   function end(keyId: string, reason: StreamEnd): void {
     for (const controller of byKey.get(keyId) ?? []) controller.abort(reason);
@@ -31,6 +32,7 @@ export function createStreams(maxPerKey: number): Streams {
 
   return {
     open({ keyId }) {
+      if (stopping) throw new ApiError("UNAVAILABLE", "this gateway stops; connect again");
       const open = byKey.get(keyId) ?? new Set();
       if (open.size >= maxPerKey) {
         throw new ApiError(
@@ -53,6 +55,7 @@ export function createStreams(maxPerKey: number): Streams {
       for (const keyId of keyIds) end(keyId, "revoked");
     },
     stop: () => {
+      stopping = true;
       for (const keyId of byKey.keys()) end(keyId, "stopping");
     },
     count: () => [...byKey.values()].reduce((sum, open) => sum + open.size, 0),

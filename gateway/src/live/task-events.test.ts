@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Bus, createBus } from "@airlock/shared/bus";
 import { newId } from "@airlock/shared/contracts";
@@ -241,6 +242,25 @@ test("a gateway that stops ends its streams without completing them: the rest co
   const rest = all(await openStream(gateway.url, key, FOLLOW, { variables: { taskId: task.id }, lastEventId: 2 }));
   await task.succeed();
   expect((await rest).map(({ event }) => event)).toEqual(["next", "complete"]);
+  await gateway.stop();
+});
+
+test("a client that subscribes again over the connection that it has does not keep a gateway from stopping", async () => {
+  const gateway = await startTestGateway();
+  const stopping = await startOn(gateway.databaseUrl);
+  const { key, projectId } = await gateway.tenant("clinging");
+  const task = await runTask(gateway.db, null, projectId);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const open = () => openStream(stopping.url, key, FOLLOW, { variables: { taskId: task.id, after: 1 }, agent });
+  const stopped = Promise.withResolvers<void>();
+  for await (const _ of await open()) stopping.stop().then(stopped.resolve, stopped.reject);
+  const asking = (async () => {
+    for (;;) await all(await open());
+  })();
+  await expect(asking).rejects.toMatchObject({ code: expect.stringMatching(/ECONNREFUSED|ECONNRESET/) as string });
+  // Rejects where a part did not stop.
+  await stopped.promise;
+  agent.destroy();
   await gateway.stop();
 });
 

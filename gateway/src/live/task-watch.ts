@@ -12,8 +12,11 @@ import type { Logger } from "@airlock/shared/runtime";
 import { createFollowers, type Follower } from "./followers.ts";
 
 export interface TaskWatch {
-  /** Each task that matches when its state changes, and once more when it ceases to match. */
-  follow(projectId: string, filter: TaskFilter): Promise<AsyncIterable<TaskRow>>;
+  /**
+   * First the `latest` ones that match, the newest last; then each when its state changes, and once more when it ceases
+   * to match.
+   */
+  follow(projectId: string, filter: TaskFilter, latest: number): Promise<AsyncIterable<TaskRow>>;
   /** Tasks that have new events. */
   hint(taskIds: readonly string[]): void;
   check(): void;
@@ -28,11 +31,11 @@ export function createTaskWatch({ db, log }: { db: Database; log: Logger }): Tas
     },
   });
   return {
-    async follow(projectId, filter) {
+    async follow(projectId, filter, latest) {
       const follower = new TaskFollower(db, projectId, filter);
       const pull = followers.add(follower);
       try {
-        await follower.begin();
+        await follower.begin(latest);
         return pull;
       } catch (error) {
         followers.remove(follower);
@@ -47,7 +50,7 @@ export function createTaskWatch({ db, log }: { db: Database; log: Logger }): Tas
 const MAX_NOTED = 1_000;
 const MAX_SHOWN = 1_000;
 /** What a list shows at first sight. */
-const FIRST_PAGE = 100;
+export const FIRST_PAGE = 100;
 /** Between two reads: a task that changes all the time is shown a few times a second. */
 const GAP_MS = 250;
 
@@ -68,9 +71,11 @@ class TaskFollower implements Follower<TaskRow, string> {
     this.#filter = filter;
   }
 
-  /** What is there at the start is not news. */
-  async begin(): Promise<void> {
-    for (const task of await this.#newest()) this.#isNews(task);
+  /** What is there at the start is not news, but may have been asked for. */
+  async begin(latest: number): Promise<void> {
+    const newest = await this.#newest();
+    for (const task of newest) this.#isNews(task);
+    this.#toShow = newest.slice(0, latest).toReversed();
   }
 
   note(taskId: string): void {

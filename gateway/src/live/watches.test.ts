@@ -133,6 +133,23 @@ function suite(backendUrl: () => Promise<string | null>): void {
     tasks.close();
   });
 
+  test("tasks: first the latest that match, the newest last, where they are asked for", async () => {
+    const { key, client } = await gateway.tenant("latest");
+    const submit = async () => (await client.data<Submitted>(SUBMIT, { input: { code: "1" } })).submitTask.id;
+    const [, second, third] = [await submit(), await submit(), await submit()];
+    const latest = (count: number) => `subscription { taskUpdates(latest: ${count}) { id status } }`;
+    const tasks = reader<Task>(await openStream(gateway.url, key, latest(2)), "taskUpdates");
+    expect(await tasks.next()).toEqual({ id: second, status: "QUEUED" });
+    expect(await tasks.next()).toEqual({ id: third, status: "QUEUED" });
+    await client.data(CANCEL, { id: second });
+    expect(await tasks.next()).toEqual({ id: second, status: "CANCELLED" });
+    tasks.close();
+    for (const wrong of [-1, 101]) {
+      const refused = (await openStream(gateway.url, key, latest(wrong)))[Symbol.asyncIterator]();
+      expect((await refused.next()).value).toMatchObject({ data: expect.stringContaining("BAD_INPUT") as string });
+    }
+  });
+
   test("the fleet: first as it is, then when a worker or the queue changes; heartbeats alone are no news", async () => {
     const { key, client } = await gateway.tenant("watched");
     interface Fleet {

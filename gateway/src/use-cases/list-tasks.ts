@@ -1,7 +1,8 @@
 import { isId } from "@airlock/shared/contracts";
 import { type Caller, listTasks, type TaskFilter, type TaskRow } from "@airlock/shared/db";
-import type { TaskStatus } from "@airlock/shared/domain";
+import { ApiError, type TaskStatus } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
+import { FIRST_PAGE } from "../live/task-watch.ts";
 import { type Page, toPage } from "../pagination.ts";
 import { Faults } from "./faults.ts";
 import { readLabels } from "./labels.ts";
@@ -39,11 +40,17 @@ export async function listProjectTasks(
   return toPage(rows, page.size, page.after, lookedUpTo);
 }
 
-/** Each task that matches, when its state changes. */
-export async function followTasks(app: App, caller: Caller, given: TaskFilterInput): Promise<AsyncIterable<TaskRow>> {
+/** The latest ones that match, then each that does, when its state changes. */
+export async function followTasks(
+  app: App,
+  caller: Caller,
+  given: TaskFilterInput,
+  latest: number,
+): Promise<AsyncIterable<TaskRow>> {
+  if (latest < 0 || latest > FIRST_PAGE) throw new ApiError("BAD_INPUT", `latest: 0 to ${FIRST_PAGE}`);
   const filter = readFilter(given);
   if (filter.batchId !== undefined && !isId(filter.batchId)) throw notFound("batch");
-  return app.live.tasks.follow(caller.projectId, filter);
+  return app.live.tasks.follow(caller.projectId, filter, latest);
 }
 
 function readFilter(given: TaskFilterInput): TaskFilter {

@@ -34,9 +34,9 @@ builder.subscriptionFields((t) => ({
     type: TaskType,
     scope: "read",
     description:
-      "For lists: each task that matches the filter when it is submitted and when its state changes (at most a few times a second), and once more when it ceases to match.",
-    args: { filter: t.arg({ type: TaskFilterType }) },
-    subscribe: (_, { filter }, { app, caller }) => followTasks(app, caller, filter ?? {}),
+      "For lists: first the `latest` tasks that match the filter (at most 100; the newest comes last), then each when it is submitted and when its state changes (at most a few times a second), and once more when it ceases to match.",
+    args: { filter: t.arg({ type: TaskFilterType }), latest: t.arg.int({ defaultValue: 0 }) },
+    subscribe: (_, { filter, latest }, { app, caller }) => followTasks(app, caller, filter ?? {}, latest ?? 0),
     resolve: (task) => task,
   }),
 }));

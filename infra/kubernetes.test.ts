@@ -65,7 +65,7 @@ describe("the component shared-volume", () => {
   const patches = read("mount.yaml") as { path: string; value: object }[];
 
   test("claims a volume that many nodes can write, and mounts it where the images keep files", () => {
-    const model = new PersistentVolumeClaim(claim as unknown as ConstructorParameters<typeof PersistentVolumeClaim>[0]);
+    const model = new PersistentVolumeClaim(claim);
     expect(() => model.validate()).not.toThrow();
     expect(claim).toMatchObject({ spec: { accessModes: ["ReadWriteMany"] } });
     const [volume, mount] = patches.map((patch) => patch.value);

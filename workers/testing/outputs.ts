@@ -24,7 +24,7 @@ export async function outputsOf(
   const left = new Map<string, string>();
   try {
     const outcome = await guest.running.outcome;
-    const stderr = guest.heard.map(([stream, text]) => (stream === "stderr" ? String(text) : "")).join("");
+    const stderr = guest.heard.map(([stream, text]) => (stream === "stderr" ? text : "")).join("");
     if (outcome.kind !== "returned") throw new Error(`${JSON.stringify(outcome)}: ${stderr}`);
     const onLeft = (path: string, reason: string): void => void left.set(path, reason);
     for await (const file of guest.lease.outputs({ ...BOUNDS, onLeft, ...bounds })) {

@@ -3,7 +3,6 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable } from "node:stream";
-import type { ReadableStream } from "node:stream/web";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AwsV4Signer } from "aws4fetch";
 import { type ByteRange, type ReceivedFile, type Store, StoreError, type StoreKey } from "./store.ts";
@@ -99,7 +98,7 @@ export function createS3Store(options: S3Options): Store {
     async read(key: StoreKey, range?: ByteRange) {
       const headers: Record<string, string> = range ? { range: `bytes=${range.start}-${range.end}` } : {};
       const { body } = await demand({ method: "GET", url: urlOf(key), headers }, range ? 206 : 200);
-      return body === null ? Readable.from([]) : Readable.fromWeb(body as ReadableStream);
+      return body === null ? Readable.from([]) : Readable.fromWeb(body);
     },
     async remove(key: StoreKey) {
       const answer = await demand({ method: "DELETE", url: urlOf(key) }, 200, 204, 404);

@@ -42,7 +42,7 @@ async function takeFiles({ files, task, lease, signal, limits = OUTPUT_FILE_LIMI
   const left = createLeft(limits.named);
   let bytes = 0;
   // The provider keeps to these bounds as well; what is kept is not its to decide.
-  const bounds = { ...limits, onLeft: left.add };
+  const bounds = { ...limits, onLeft: (path: string, reason: string) => left.add(path, reason) };
   for await (const file of lease.outputs(bounds)) {
     signal.throwIfAborted();
     const fault = filePathFault(file.path);

@@ -137,12 +137,11 @@ describe("a task with a work area", () => {
       ...provider,
       acquire: async (request) => {
         const lease = await provider.acquire(request);
-        const { outputs } = lease;
         return {
           ...lease,
           async *outputs(bounds) {
             await sql`update tasks set segments = segments + 1 where id = ${id}`.execute(worker.context.db);
-            yield* outputs(bounds);
+            yield* lease.outputs(bounds);
           },
         };
       },

@@ -3,6 +3,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable } from "node:stream";
+import type { ReadableStream } from "node:stream/web";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AwsV4Signer } from "aws4fetch";
 import { type ByteRange, type ReceivedFile, type Store, StoreError, type StoreKey } from "./store.ts";
@@ -97,8 +98,10 @@ export function createS3Store(options: S3Options): Store {
     },
     async read(key: StoreKey, range?: ByteRange) {
       const headers: Record<string, string> = range ? { range: `bytes=${range.start}-${range.end}` } : {};
-      const { body } = await demand({ method: "GET", url: urlOf(key), headers }, range ? 206 : 200);
-      return body === null ? Readable.from([]) : Readable.fromWeb(body);
+      const answer = await demand({ method: "GET", url: urlOf(key), headers }, range ? 206 : 200);
+      // `unknown`: where this is checked with the DOM's types, theirs and Node's are two.
+      const body: unknown = answer.body;
+      return body === null ? Readable.from([]) : Readable.fromWeb(body as ReadableStream);
     },
     async remove(key: StoreKey) {
       const answer = await demand({ method: "DELETE", url: urlOf(key) }, 200, 204, 404);

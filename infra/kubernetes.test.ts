@@ -5,6 +5,7 @@ import { Job } from "kubernetes-models/batch/v1/Job";
 import { PodDisruptionBudget } from "kubernetes-models/policy/v1/PodDisruptionBudget";
 import { ConfigMap } from "kubernetes-models/v1/ConfigMap";
 import { Namespace } from "kubernetes-models/v1/Namespace";
+import { PersistentVolumeClaim } from "kubernetes-models/v1/PersistentVolumeClaim";
 import { Service } from "kubernetes-models/v1/Service";
 import { ServiceAccount } from "kubernetes-models/v1/ServiceAccount";
 import { describe, expect, test } from "vitest";
@@ -54,6 +55,32 @@ describe("the kustomize base", () => {
 
   test("contains no Secret", () => {
     expect(documents.filter(({ kind }: { kind: string }) => kind === "Secret")).toEqual([]);
+  });
+});
+
+describe("the component shared-volume", () => {
+  const read = (file: string): unknown =>
+    parse(readFileSync(path.resolve(import.meta.dirname, "../k8s/components/shared-volume", file), "utf8"));
+  const claim = read("volume.yaml") as Document;
+  const patches = read("mount.yaml") as { path: string; value: object }[];
+
+  test("claims a volume that many nodes can write, and mounts it where the images keep files", () => {
+    const model = new PersistentVolumeClaim(claim);
+    expect(() => model.validate()).not.toThrow();
+    expect(claim).toMatchObject({ spec: { accessModes: ["ReadWriteMany"] } });
+    const [volume, mount] = patches.map((patch) => patch.value);
+    expect(volume).toMatchObject({ persistentVolumeClaim: { claimName: claim.metadata.name } });
+    expect(mount).toEqual({ name: "artifacts", mountPath: "/var/lib/airlock/artifacts" });
+  });
+
+  test("patches lists that the base has", () => {
+    for (const name of ["airlock-gateway", "airlock-worker"]) {
+      for (const { path: where } of patches) {
+        const keys = where.split("/").slice(1, -1);
+        const found = keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], workload(name));
+        expect(found).toEqual(expect.any(Array));
+      }
+    }
   });
 });
 

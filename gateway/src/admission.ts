@@ -84,8 +84,9 @@ export function createAdmission(parts: {
   };
 }
 
-/** Labels are a second statement, so only tasks that have some pay for a transaction around both. */
+/** Labels and files are more statements, so only tasks that have some pay for a transaction around all. */
 function insertAll(db: Database, tasks: NewTask[]): Promise<InsertedTasks> {
-  if (tasks.every((task) => task.labels.length === 0)) return insertTasks(db, tasks, FEED_WINDOW);
+  if (tasks.every((task) => task.labels.length === 0 && task.files.length === 0))
+    return insertTasks(db, tasks, FEED_WINDOW);
   return db.transaction().execute((tx) => insertTasks(tx, tasks, FEED_WINDOW));
 }

@@ -1,5 +1,6 @@
 import type { Bus } from "@airlock/shared/bus";
 import type { Caller, Database } from "@airlock/shared/db";
+import type { Files } from "@airlock/shared/files";
 import type { Logger } from "@airlock/shared/runtime";
 import type { Admission } from "./admission.ts";
 import type { Announcer } from "./announcer.ts";
@@ -13,6 +14,7 @@ import type { GatewayMetrics } from "./metrics.ts";
 export interface App {
   readonly db: Database;
   readonly bus: Bus;
+  readonly files: Files;
   readonly log: Logger;
   readonly metrics: GatewayMetrics;
   /** The way in for tasks: group commit and the first enqueue. */

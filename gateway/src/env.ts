@@ -1,8 +1,10 @@
+import { type StoreEnv, storeEnv } from "@airlock/shared/files";
 import { commonEnv, count, type EnvSource, type LogLevel, parseEnvWith, port } from "@airlock/shared/runtime";
 import { z } from "zod";
 
 const schema = z.object({
   ...commonEnv,
+  ...storeEnv,
   AIRLOCK_HOST: z.string().default("127.0.0.1"),
   AIRLOCK_PORT: port.default(4001),
   // Shorter ones can be guessed; the generated one has 43 characters.
@@ -35,6 +37,7 @@ export interface GatewayEnv {
   readonly logLevel: LogLevel;
   /** Null: `airlock.config.ts` in the working folder, if there is one. */
   readonly configFile: string | null;
+  readonly store: StoreEnv;
 }
 
 export function parseEnv(source: EnvSource): GatewayEnv {
@@ -49,5 +52,6 @@ export function parseEnv(source: EnvSource): GatewayEnv {
     corsOrigins: env.AIRLOCK_CORS_ORIGINS,
     logLevel: env.AIRLOCK_LOG,
     configFile: env.AIRLOCK_CONFIG,
+    store: env,
   };
 }

@@ -13,6 +13,8 @@ Airlock's gateway: takes tasks in over GraphQL at /graphql. It migrates the data
   AIRLOCK_HOST             address to listen on (127.0.0.1)
   AIRLOCK_PORT             port to listen on (4001)
   AIRLOCK_ADMIN_KEY        an admin key of the default project; those set before are revoked
+  AIRLOCK_ARTIFACTS        where files are: a folder, or s3://bucket/prefix (artifacts in AIRLOCK_HOME); workers the same
+  AIRLOCK_S3_ENDPOINT      of an S3-compatible service (AWS); with AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
   AIRLOCK_STREAMS_PER_KEY  subscriptions that a key may have open on this gateway (1000)
   AIRLOCK_CONFIG           file with environments, policies and limits (airlock.config.ts, if there is one)
   AIRLOCK_CORS_ORIGINS     origins whose pages may call the API from a browser, like https://app.example.com,https://…

@@ -30,6 +30,7 @@ export const TASK_PAGE: PageBounds = { byDefault: 20, max: 100 };
 export const APPROVAL_PAGE: PageBounds = { byDefault: 20, max: 100 };
 export const LEASE_PAGE: PageBounds = { byDefault: 100, max: 1000, usual: 20 };
 export const EVENT_PAGE: PageBounds = { byDefault: 100, max: 1000 };
+export const FILE_PAGE: PageBounds = { byDefault: 100, max: 1000 };
 /** Few tasks make more than a dozen calls; whoever asks for the calls of one wants all of them. */
 export const CALL_PAGE: PageBounds = { byDefault: 1000, max: 1000, usual: 20 };
 

@@ -3,6 +3,7 @@ import { loadConfig } from "@airlock/shared/config";
 import { topics } from "@airlock/shared/contracts";
 import { ensureAdminKey, ensureBootstrapProject, openDatabase } from "@airlock/shared/db";
 import { BUILT_IN_PROVIDERS } from "@airlock/shared/domain";
+import { chooseStore, createFiles } from "@airlock/shared/files";
 import { type Backend, createApprovalQueue, createTaskQueues } from "@airlock/shared/queue";
 import { createHealthRoutes, createMetricsRegistry, type Lifecycle, type Logger } from "@airlock/shared/runtime";
 import { createAdmission } from "./admission.ts";
@@ -57,6 +58,9 @@ export async function startGateway({
   const announcer = createAnnouncer({ queues, approvals, bus, log });
   lifecycle.defer("announcing", () => announcer.settle());
 
+  const store = chooseStore(env.store);
+  // Small files and all else go on without it.
+  store.check().catch((error: unknown) => log.warn({ err: error }, "large files cannot be kept"));
   const authenticator = createAuthenticator(db);
   const registry = createMetricsRegistry("gateway");
   const streams = createStreams(env.streamsPerKey);
@@ -87,6 +91,7 @@ export async function startGateway({
   const app: App = {
     db,
     bus,
+    files: createFiles(db, store),
     log,
     admission,
     announcer,

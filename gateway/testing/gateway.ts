@@ -1,8 +1,10 @@
 import { createTestDatabase } from "@airlock/shared/testing";
 import { type Backend, chooseBackend, prepareBackend } from "@airlock/shared/queue";
-import { createLifecycle, createLogger } from "@airlock/shared/runtime";
+import { type StoreEnv, storeEnv } from "@airlock/shared/files";
+import { createLifecycle, createLogger, parseEnvWith } from "@airlock/shared/runtime";
 import { type Database, openDatabase } from "@airlock/shared/db";
 import { startGateway } from "../src/start.ts";
+import { z } from "zod";
 import { type Client, createClient } from "./client.ts";
 
 export const ADMIN_KEY = "admin-key-of-the-tests";
@@ -33,6 +35,8 @@ export interface TestGatewayOptions {
   readonly streamsPerKey?: number;
   readonly configFile?: string;
   readonly corsOrigins?: readonly string[];
+  /** Where files are; absent: in a folder that is never made, so only small ones can be taken in. */
+  readonly store?: Partial<StoreEnv>;
 }
 
 /** The real gateway on a database of its own, on a free loopback port. */
@@ -63,6 +67,7 @@ export async function startOn(databaseUrl: string, options: TestGatewayOptions =
     corsOrigins: new Set(options.corsOrigins),
     logLevel: "silent" as const,
     configFile: options.configFile ?? null,
+    store: { ...parseEnvWith(z.object(storeEnv), { AIRLOCK_ARTIFACTS: "/dev/null" }), ...options.store },
   };
   const backend: Backend = chooseBackend(env);
   if (options.unprepared !== true) await prepareBackend(backend);

@@ -14,6 +14,7 @@ interface Service {
   command?: string[];
   container_name?: string;
   ports?: string[];
+  volumes?: string[];
   environment?: Record<string, string>;
   healthcheck?: unknown;
   depends_on?: Record<string, { condition: string }>;
@@ -72,6 +73,16 @@ describe("docker-compose.yml", () => {
 
   test("runs a Redis that keeps its data and never evicts a job", () => {
     expect(service("redis").command?.join(" ")).toContain("--appendonly yes --maxmemory-policy noeviction");
+  });
+
+  test("gives gateway and worker one volume for files, in a folder that the images make for their user", () => {
+    const mounts = ["gateway", "worker"].map((name) => service(name).volumes);
+    expect(mounts).toEqual([["artifacts:/var/lib/airlock/artifacts"], ["artifacts:/var/lib/airlock/artifacts"]]);
+    for (const name of ["gateway", "worker"]) {
+      expect(service(name).environment?.["AIRLOCK_ARTIFACTS"]).toContain("/var/lib/airlock/artifacts");
+      const dockerfile = readFileSync(path.join(ROOT, "infra/docker", `${name}.Dockerfile`), "utf8");
+      expect(dockerfile).toContain("install -d -o node -g node /var/lib/airlock/artifacts");
+    }
   });
 
   test("builds from Dockerfiles that exist", () => {

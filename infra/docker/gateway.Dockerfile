@@ -23,8 +23,10 @@ COPY --from=build /app/shared/dist shared/dist
 COPY --from=build /app/gateway/dist gateway/dist
 
 FROM node:24-bookworm-slim
-ENV NODE_ENV=production AIRLOCK_HOST=0.0.0.0 AIRLOCK_PORT=4001
+ENV NODE_ENV=production AIRLOCK_HOME=/var/lib/airlock AIRLOCK_HOST=0.0.0.0 AIRLOCK_PORT=4001
 WORKDIR /app
+# A volume takes its owner from here: large files are kept in it, unless a bucket is configured.
+RUN install -d -o node -g node /var/lib/airlock/artifacts
 # Owned by root: the program can read its own code but not change it.
 COPY --from=production /app /app
 USER node

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it } from "vitest";
+import { createDiskStore } from "@airlock/shared/files";
 import { renderToolTypes } from "../../gateway/src/tool-types/index.ts";
 import { loadTools } from "../../workers/src/tools/load-tools.ts";
 import { createRegistry } from "../../workers/src/tools/registry.ts";
@@ -36,7 +37,7 @@ declare function sha(n: number): string;
 it("what the gateway renders from the workers' manifests is TypeScript, and right", async () => {
   const home = await mkdtemp(path.join(tmpdir(), "airlock-types-"));
   try {
-    const manifests = createRegistry(await loadTools([])).manifests();
+    const manifests = createRegistry(await loadTools([], { store: createDiskStore(home) })).manifests();
     // As the gateway gets them: through JSON, in Postgres.
     const read = JSON.parse(JSON.stringify(manifests)) as typeof manifests;
     await writeFile(path.join(home, "tools.d.ts"), renderToolTypes(read));

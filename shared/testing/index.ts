@@ -4,6 +4,7 @@ export { type Proxy, startProxy } from "./proxy.ts";
 export { redisUrl } from "./redis.ts";
 export { type RedisServer, startRedisServer } from "./redis-server.ts";
 export { freePort } from "../src/runtime/index.ts";
+export { type S3Double, type S3Fault, startS3Double } from "./s3-double.ts";
 export { newTask, openTestDatabase } from "./tasks.ts";
 export { type Api, ApiFailure, createApi } from "./api.ts";
 export { endProcess, type Fleet, startFleet } from "./fleet.ts";

@@ -26,6 +26,7 @@ export function newTask(projectId: string, fields: Partial<NewTask> = {}): NewTa
     fingerprint: null,
     seed: randomBytes(32),
     labels: [],
+    files: [],
     ...fields,
   };
 }

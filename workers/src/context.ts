@@ -1,6 +1,7 @@
 import type { Bus } from "@airlock/shared/bus";
 import type { Database, NewApproval } from "@airlock/shared/db";
 import type { GuestLimits } from "@airlock/shared/domain";
+import type { Files } from "@airlock/shared/files";
 import type { TaskQueues } from "@airlock/shared/queue";
 import type { Logger } from "@airlock/shared/runtime";
 import type { Policies } from "./desk/policies.ts";
@@ -19,6 +20,7 @@ import type { Throughput } from "./upkeep/throughput.ts";
 export interface Context {
   readonly workerId: string;
   readonly db: Database;
+  readonly files: Files;
   readonly queues: TaskQueues;
   readonly bus: Bus;
   readonly log: Logger;

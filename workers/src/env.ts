@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { BUILT_IN_PROVIDERS } from "@airlock/shared/domain";
+import { storeEnv } from "@airlock/shared/files";
 import { commonEnv, count, type EnvSource, parseEnvWith, port } from "@airlock/shared/runtime";
 import { z } from "zod";
 
@@ -12,6 +13,7 @@ const list = z.string().transform((text) =>
 
 const schema = z.object({
   ...commonEnv,
+  ...storeEnv,
   AIRLOCK_CONCURRENCY: count.default(64),
   AIRLOCK_TASK_TIMEOUT_MS: count.default(30_000),
   AIRLOCK_TASK_MEMORY_MB: count.default(128),
@@ -63,6 +65,8 @@ export const HELP = `airlock worker: claims tasks and runs them in sandboxes
   AIRLOCK_PROVIDERS        files or packages with more sandbox providers, separated by commas
   AIRLOCK_CONFIG           file that may name tools too (airlock.config.ts, if there is one)
   AIRLOCK_SECRET_<NAME>    credentials for tools: context.secrets.get("<NAME>")
+  AIRLOCK_ARTIFACTS        where files are: a folder, or s3://bucket/prefix (artifacts in AIRLOCK_HOME); gateways the same
+  AIRLOCK_S3_ENDPOINT      of an S3-compatible service (AWS); with AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
   AIRLOCK_HTTP_ALLOW       host:port pairs, separated by commas, that http.request may reach on private networks
   AIRLOCK_PARK_BY          how isolate guests are kept: snapshot, or replay (snapshot)
   AIRLOCK_WORKER_HOST      name shown for this worker (the host's name)

@@ -11,6 +11,7 @@ import {
   registerWorker,
 } from "@airlock/shared/db";
 import { DEFAULT_GUEST_LIMITS } from "@airlock/shared/domain";
+import { chooseStore, createFiles, type Store } from "@airlock/shared/files";
 import {
   type ApprovalQueue,
   chooseBackend,
@@ -76,7 +77,10 @@ async function main(): Promise<void> {
 }
 
 async function start(env: WorkerEnv, log: Logger, lifecycle: Lifecycle): Promise<void> {
-  const tools = createRegistry(await loadAllTools(env));
+  const store = chooseStore(env);
+  // Small files and all else go on without it.
+  store.check().catch((error: unknown) => log.warn({ err: error }, "large files cannot be kept"));
+  const tools = createRegistry(await loadAllTools(env, store));
   const providers = await createProviders(env, log);
   for (const provider of providers) lifecycle.defer(`provider ${provider.name}`, () => provider.close());
   const probed = await proveProviders(providers, log);
@@ -84,7 +88,7 @@ async function start(env: WorkerEnv, log: Logger, lifecycle: Lifecycle): Promise
   if (proved.length === 0) throw new Error("no sandbox provider is available on this machine");
 
   const registry = createMetricsRegistry("worker");
-  const parts = await openParts(env, log, lifecycle);
+  const parts = await openParts(env, store, log, lifecycle);
   lifecycle.stopping.throwIfAborted();
   await register(env, parts, tools, probed);
   const context = createContext(env, parts, tools, proved, registry, lifecycle);
@@ -103,20 +107,20 @@ async function start(env: WorkerEnv, log: Logger, lifecycle: Lifecycle): Promise
   log.info({ worker: context.workerId, providers: proved.map(({ isolation }) => isolation) }, "worker is ready");
 }
 
-async function loadAllTools(env: WorkerEnv): Promise<SourcedTool[]> {
-  const tools = await loadTools(env.AIRLOCK_TOOLS, { httpAllow: env.AIRLOCK_HTTP_ALLOW });
+async function loadAllTools(env: WorkerEnv, store: Store): Promise<SourcedTool[]> {
+  const tools = await loadTools(env.AIRLOCK_TOOLS, { store, httpAllow: env.AIRLOCK_HTTP_ALLOW });
   const loaded = await loadConfig(env.AIRLOCK_CONFIG);
   if (loaded === null) return tools;
   return [...tools, ...(await loadPlugins(loaded.config.tools, path.dirname(loaded.file)))];
 }
 
 /** The connections, and what this worker runs. */
-interface Parts extends Pick<Context, "workerId" | "db" | "bus" | "queues" | "running" | "log"> {
+interface Parts extends Pick<Context, "workerId" | "db" | "files" | "bus" | "queues" | "running" | "log"> {
   readonly approvals: ApprovalQueue;
   readonly warn: (part: string) => (error: unknown) => void;
 }
 
-async function openParts(env: WorkerEnv, log: Logger, lifecycle: Lifecycle): Promise<Parts> {
+async function openParts(env: WorkerEnv, store: Store, log: Logger, lifecycle: Lifecycle): Promise<Parts> {
   await migrateToLatest(env.DATABASE_URL);
   const backend = chooseBackend({ redisUrl: env.REDIS_URL, databaseUrl: env.DATABASE_URL });
   await prepareBackend(backend);
@@ -129,7 +133,17 @@ async function openParts(env: WorkerEnv, log: Logger, lifecycle: Lifecycle): Pro
   lifecycle.defer("queues", () => queues.close());
   const approvals = createApprovalQueue(backend, warn("queue"));
   lifecycle.defer("approval queue", () => approvals.close());
-  return { workerId: newId(), db, bus, queues, approvals, running: createRunningSegments(), log, warn };
+  return {
+    workerId: newId(),
+    db,
+    files: createFiles(db, store),
+    bus,
+    queues,
+    approvals,
+    running: createRunningSegments(),
+    log,
+    warn,
+  };
 }
 
 async function register(

@@ -1,3 +1,6 @@
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { createBus } from "@airlock/shared/bus";
 import { newId } from "@airlock/shared/contracts";
 import {
@@ -9,6 +12,7 @@ import {
   type TaskRow,
 } from "@airlock/shared/db";
 import { DEFAULT_GUEST_LIMITS } from "@airlock/shared/domain";
+import { createDiskStore, createFiles } from "@airlock/shared/files";
 import { createTaskQueues, prepareBackend } from "@airlock/shared/queue";
 import { createLogger, createMetricsRegistry } from "@airlock/shared/runtime";
 import { createTestDatabase, newTask, openTestDatabase } from "@airlock/shared/testing";
@@ -63,10 +67,12 @@ export async function openTestWorker(redisUrl: string | null = null): Promise<Te
     return (await findTask(db, project_id, id)) as TaskRow;
   };
   const workerId = await newWorker();
+  const folder = path.join(tmpdir(), `airlock-worker-${workerId}`);
   const log = createLogger({ program: "test", level: "silent" });
   const context: Context = {
     workerId,
     db,
+    files: createFiles(db, createDiskStore(folder)),
     bus,
     queues,
     running,
@@ -112,6 +118,7 @@ export async function openTestWorker(redisUrl: string | null = null): Promise<Te
       await bus.close();
       await db.destroy();
       await database.drop();
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }

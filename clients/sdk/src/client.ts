@@ -1,4 +1,5 @@
 import { type Approvals, createApprovals } from "./approvals/index.ts";
+import { type Artifacts, createArtifacts } from "./artifacts.ts";
 import { type Batches, createBatches } from "./batches/index.ts";
 import { DEFAULT_PATIENCE, type Patience } from "./http/backoff.ts";
 import { createEnvironments, type Environments } from "./environments.ts";
@@ -22,6 +23,7 @@ export interface Client {
   readonly tasks: Tasks;
   readonly batches: Batches;
   readonly approvals: Approvals;
+  readonly artifacts: Artifacts;
   readonly tools: Tools;
   readonly workers: Workers;
   readonly environments: Environments;
@@ -40,6 +42,7 @@ export function createClient(options: ClientOptions): Client {
     tasks: createTasks(transport),
     batches: createBatches(transport),
     approvals: createApprovals(transport),
+    artifacts: createArtifacts(transport),
     tools: createTools(transport),
     workers: createWorkers(transport),
     environments: createEnvironments(transport),

@@ -58,6 +58,7 @@ export type EnvironmentSource = "API" | "BUILT_IN" | "CONFIG";
 export interface FileInput {
   readonly base64?: string | null | undefined;
   readonly content?: string | null | undefined;
+  /** Relative to the work area, like `data/in.csv`. */
   readonly path: string;
 }
 
@@ -123,6 +124,7 @@ export interface SubmitTaskInput {
   readonly dependencies?: unknown;
   /** Name of an environment. Absent: the session's, else the project's default, else `isolate`. */
   readonly environment?: string | null | undefined;
+  /** In the work area when the program starts; in the isolate they are read with `artifacts.get`. */
   readonly files?: readonly FileInput[] | null | undefined;
   /** The same key and payload in the same project always answer with the same task; another payload is a CONFLICT. */
   readonly idempotencyKey?: string | null | undefined;
@@ -403,6 +405,48 @@ fragment ApprovalSummary on Approval {
   reason
   editedInput
   answer
+}
+`,
+};
+
+export const ListTaskArtifacts: Operation<{ readonly task: { readonly artifacts: readonly (Artifact)[] } | null }, { readonly id: string }> = {
+  text: `
+query ListTaskArtifacts($id: ID!) {
+  task(id: $id) {
+    artifacts {
+      ...Artifact
+    }
+  }
+}
+
+fragment Artifact on Artifact {
+  id
+  name
+  direction
+  size
+  contentType
+  sha256
+  url
+}
+`,
+};
+
+export const ListSessionArtifacts: Operation<{ readonly sessionArtifacts: readonly (Artifact)[] }, { readonly session: string; readonly first?: number | null | undefined }> = {
+  text: `
+query ListSessionArtifacts($session: String!, $first: Int) {
+  sessionArtifacts(session: $session, first: $first) {
+    ...Artifact
+  }
+}
+
+fragment Artifact on Artifact {
+  id
+  name
+  direction
+  size
+  contentType
+  sha256
+  url
 }
 `,
 };

@@ -1,6 +1,8 @@
 export { type Client, type ClientOptions, createClient } from "./client.ts";
 export { AirlockError, ApiError, type ApiErrorCode, ConnectionError, TaskFailedError } from "./errors.ts";
 export type * from "./generated.ts";
+export type { Artifacts } from "./artifacts.ts";
+export type { Download } from "./http/download.ts";
 export type { Patience } from "./http/backoff.ts";
 export type { Approvals } from "./approvals/index.ts";
 export type { BatchHandle, Batches } from "./batches/index.ts";

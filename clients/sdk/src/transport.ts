@@ -1,4 +1,5 @@
 import type { Patience } from "./http/backoff.ts";
+import { download, type Download } from "./http/download.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { type RequestOptions, send, sendPatiently } from "./http/request.ts";
 import type { Operation } from "./operation.ts";
@@ -15,6 +16,8 @@ export interface Transport {
   ) => Promise<Data>;
   /** Never repeats. */
   readonly once: <Data, Variables>(operation: Operation<Data, Variables>, variables: Variables) => Promise<Data>;
+  /** An artifact's bytes. */
+  readonly download: (id: string, options?: RequestOptions) => Promise<Download>;
   /** Over one connection; see `reconnecting` for more. */
   subscribe<Data, Variables>(
     operation: Operation<Data, Variables>,
@@ -28,6 +31,7 @@ export function createTransport(endpoint: Endpoint, patience: Patience): Transpo
     patience,
     patiently: (operation, variables, options) => sendPatiently(endpoint, patience, operation, variables, options),
     once: (operation, variables) => send(endpoint, patience, operation, variables),
+    download: (id, options) => download(endpoint, patience, id, options),
     subscribe: (operation, variables, signal) => subscribe(endpoint, patience, operation, variables, signal),
   };
 }

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { newId } from "@airlock/shared/contracts";
+import { insertOutput } from "@airlock/shared/db";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../testing/client.ts";
 import { startTestGateway, type TestGateway } from "../../testing/gateway.ts";
@@ -15,16 +15,11 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-async function put(name: string, content: Buffer, contentType = "text/plain; charset=utf-8") {
+async function put(name: string, bytes: Buffer, contentType = "text/plain; charset=utf-8") {
   const { submitTask } = await admin.data<Submitted>(SUBMIT, { input: { code: "1" } });
-  const id = newId();
-  const sha256 = createHash("sha256").update(content).digest();
-  const file = { id, project_id: projectId, task_id: submitTask.id, session: null, name, direction: "OUTPUT" as const };
-  await gateway.db
-    .insertInto("artifacts")
-    .values({ ...file, size: content.length, content_type: contentType, sha256, content })
-    .execute();
-  return { id, taskId: submitTask.id, sha256: sha256.toString("hex") };
+  const taskId = submitTask.id;
+  const { id, sha256 } = await insertOutput(gateway.db, { projectId, taskId, session: null, name, contentType, bytes });
+  return { id, taskId, sha256 };
 }
 const get = (client: Client, path: string, init: RequestInit = {}) => client.raw({ path, ...init });
 

@@ -94,7 +94,7 @@ function createHandler({ app, schema, authenticator, health, corsOrigins }: Serv
   async function answerArtifact(request: IncomingMessage, response: ServerResponse, id: string): Promise<void> {
     const caller = await authenticator.callerOf(request.headers.authorization);
     if (caller === null) throw unauthenticated();
-    await sendArtifact(app.db, caller, id, response);
+    await sendArtifact(app, caller, id, { request, response });
   }
 
   function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {

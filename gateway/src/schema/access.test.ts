@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { newId } from "@airlock/shared/contracts";
-import { SCOPES } from "@airlock/shared/db";
+import { insertOutput, SCOPES } from "@airlock/shared/db";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Answer, Client } from "../../testing/client.ts";
@@ -24,6 +24,7 @@ const CALLS: Record<string, { scope: string; query: string }> = {
   "Query.tools": { scope: "read", query: "{ tools { path } }" },
   "Query.toolTypes": { scope: "read", query: "{ toolTypes }" },
   "Query.toolPolicies": { scope: "read", query: "{ toolPolicies { id } }" },
+  "Query.sessionArtifacts": { scope: "read", query: '{ sessionArtifacts(session: "s") { id } }' },
   "Query.workers": { scope: "read", query: "{ workers { id } }" },
   "Query.queueStats": { scope: "read", query: "{ queueStats { runnable } }" },
   "Mutation.submitTask": { scope: "submit", query: 'mutation { submitTask(input: {code: "1"}) { id } }' },
@@ -153,6 +154,14 @@ describe("another project's things answer exactly like unknown ones", () => {
     const { submitBatch } = await owner.client.data<{ submitBatch: { id: string } }>(SUBMIT_BATCH, {
       input: { tasks: [{ code: "1" }] },
     });
+    const file = {
+      projectId: owner.projectId,
+      taskId: submitTask.id,
+      session: "s",
+      name: "f",
+      contentType: "text/plain",
+    };
+    await insertOutput(gateway.db, { ...file, bytes: Buffer.from("x") });
     ids = { task: submitTask.id, batch: submitBatch.id, key: owner.keyId, project: owner.projectId };
     stranger = (await gateway.tenant("stranger")).client;
   });
@@ -190,8 +199,8 @@ describe("another project's things answer exactly like unknown ones", () => {
 
   test("lists, searches and statistics show only one's own", async () => {
     const answer = await stranger.data(
-      '{ all: tasks { edges { node { id } } } found: tasks(filter: {search: "return", session: "s", label: {a: 1}}) { edges { node { id } } } queueStats { runnable } }',
+      '{ all: tasks { edges { node { id } } } files: sessionArtifacts(session: "s") { name } found: tasks(filter: {search: "return", session: "s", label: {a: 1}}) { edges { node { id } } } queueStats { runnable } }',
     );
-    expect(answer).toEqual({ all: { edges: [] }, found: { edges: [] }, queueStats: { runnable: 0 } });
+    expect(answer).toEqual({ all: { edges: [] }, files: [], found: { edges: [] }, queueStats: { runnable: 0 } });
   });
 });

@@ -28,6 +28,8 @@ function canonicalSubmission(submission: Submission): string {
     labels,
     maxToolCalls,
     input,
+    // Nothing where there are none: keys that were used before tasks had files stay good.
+    ...submission.files.map(({ path, sha256 }) => [path, sha256]),
   ];
   return JSON.stringify(parts);
 }

@@ -10,6 +10,8 @@ export interface TaskOrigin {
   readonly retryOf?: string;
   readonly idempotencyKey?: string | null;
   readonly fingerprint?: Buffer | null;
+  /** Of each submission: its files, taken in. */
+  readonly files: readonly NewTask["files"][];
 }
 
 /** One call of the random source for all of them: 10,000 calls would cost more than the inserts' parsing. */
@@ -37,6 +39,7 @@ export function newTasks(caller: Caller, submissions: readonly Submission[], ori
     fingerprint: origin.fingerprint ?? null,
     seed: seeds.subarray(index * SEED_BYTES, (index + 1) * SEED_BYTES),
     labels: submission.labels,
+    files: origin.files[index] ?? [],
   }));
 }
 
@@ -86,6 +89,7 @@ export function freshRow(task: NewTask, createdAt: Date): TaskRow {
     waiting_for: null,
     environment_id: task.environmentId,
     environment_revision: null,
+    session_pinned: false,
     created_at: createdAt,
     started_at: null,
     finished_at: null,

@@ -1,5 +1,5 @@
 import { isId } from "@airlock/shared/contracts";
-import { type Caller, findTask, labelsOf, type NewTask, type TaskRow } from "@airlock/shared/db";
+import { type Caller, findTask, labelsOf, listInputFiles, type NewTask, type TaskRow } from "@airlock/shared/db";
 import { ApiError, hasEnded } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
 import { chooseEnvironments, type KnownEnvironment } from "./environments/choose.ts";
@@ -17,9 +17,13 @@ export async function retryTask(app: App, caller: Caller, id: string): Promise<T
       `the task is ${old.status}; only an ended task can be retried: wait for it or cancel it`,
     );
   }
-  const [labels, environment] = await Promise.all([labelsOf(app.db, [old.id]), environmentOf(app, caller, old)]);
+  const [labels, environment, files] = await Promise.all([
+    labelsOf(app.db, [old.id]),
+    environmentOf(app, caller, old),
+    listInputFiles(app.db, old.id),
+  ]);
   const submission = submissionOf(old, environment, labels.get(old.id) ?? []);
-  const [task] = newTasks(caller, [submission], { retryOf: old.id }) as [NewTask];
+  const [task] = newTasks(caller, [submission], { retryOf: old.id, files: [files] }) as [NewTask];
   const createdAt = await app.admission.one(task);
   if (createdAt === null) throw new Error("a task without an idempotency key was not inserted");
   app.metrics.submitted("retry", 1);
@@ -51,5 +55,6 @@ function submissionOf(task: TaskRow, environment: KnownEnvironment, labels: [str
     runAt: null,
     labels,
     maxToolCalls: task.max_tool_calls,
+    files: [],
   };
 }

@@ -5,6 +5,7 @@ import type { App } from "../context.ts";
 import { chooseEnvironments, type EnvironmentChoice } from "./environments/choose.ts";
 import { Faults } from "./faults.ts";
 import { batchFingerprint } from "./fingerprint.ts";
+import { keepFiles } from "./keep-files.ts";
 import { newTasks } from "./new-task.ts";
 import { keyReused } from "./submit-task.ts";
 import { checkName, type Submission, type SubmissionInput, validateSubmission } from "./validate-submission.ts";
@@ -30,7 +31,8 @@ export async function submitBatch(app: App, caller: Caller, given: BatchInput): 
     idempotencyKey,
     fingerprint: idempotencyKey === null ? null : batchFingerprint(label, submissions),
   };
-  const createdAt = await app.admission.batch(batch, newTasks(caller, submissions, { batchId: batch.id }));
+  const files = await keepFiles(app.files, caller.projectId, submissions);
+  const createdAt = await app.admission.batch(batch, newTasks(caller, submissions, { batchId: batch.id, files }));
   if (createdAt === null) return theSameBatch(app, batch);
   app.metrics.submitted("batch", batch.total);
   return {

@@ -4,6 +4,7 @@ import type { App } from "../context.ts";
 import { chooseEnvironments } from "./environments/choose.ts";
 import { Faults } from "./faults.ts";
 import { taskFingerprint } from "./fingerprint.ts";
+import { keepFiles } from "./keep-files.ts";
 import { freshRow, newTasks } from "./new-task.ts";
 import { checkName, type SubmissionInput, validateSubmission } from "./validate-submission.ts";
 
@@ -15,7 +16,8 @@ export async function submitTask(app: App, caller: Caller, given: SubmissionInpu
   checkName(idempotencyKey, "idempotencyKey", faults);
   faults.throwIfAny();
   const fingerprint = idempotencyKey === null ? null : taskFingerprint(submission);
-  const [task] = newTasks(caller, [submission], { idempotencyKey, fingerprint }) as [NewTask];
+  const files = await keepFiles(app.files, caller.projectId, [submission]);
+  const [task] = newTasks(caller, [submission], { idempotencyKey, fingerprint, files }) as [NewTask];
   const createdAt = await app.admission.one(task);
   if (createdAt === null) return theSameTask(app, task);
   app.metrics.submitted("single", 1);

@@ -2,6 +2,7 @@ import { DEFAULT_ENVIRONMENT, type Language, SUBMISSION_LIMITS } from "@airlock/
 import type { EnvironmentChoice, KnownEnvironment } from "./environments/choose.ts";
 import type { Faults } from "./faults.ts";
 import { type LabelPair, readLabels } from "./labels.ts";
+import { type FileInput, readFiles, type SubmittedFile } from "./read-files.ts";
 import { nameFault, unstorable } from "./texts.ts";
 
 /** What a caller may send for a task; null counts as absent. */
@@ -10,7 +11,7 @@ export interface SubmissionInput {
   readonly language?: Language | null | undefined;
   readonly environment?: string | null | undefined;
   readonly input?: unknown;
-  readonly files?: readonly unknown[] | null | undefined;
+  readonly files?: readonly FileInput[] | null | undefined;
   readonly dependencies?: unknown;
   readonly session?: string | null | undefined;
   readonly timeoutMs?: number | null | undefined;
@@ -41,6 +42,7 @@ export interface Submission {
   readonly runAt: Date | null;
   readonly labels: readonly LabelPair[];
   readonly maxToolCalls: number | null;
+  readonly files: readonly SubmittedFile[];
 }
 
 const MAX_INT = 2 ** 31 - 1;
@@ -76,6 +78,7 @@ export function validateSubmission(
     runAt: given.runAt ?? null,
     labels: readLabels(given.labels, `${at}labels`, faults),
     maxToolCalls: given.maxToolCalls ?? null,
+    files: readFiles(given.files, `${at}files`, faults),
   };
 }
 
@@ -132,7 +135,6 @@ function checkEnvironment(
 /** Refused rather than ignored: a program that counts on them would fail later and say less. */
 function checkUnsupported(given: SubmissionInput, environment: string, at: string, faults: Faults): void {
   const advice = `is not supported by the environment "${environment}", and no environment supports it yet; leave it out`;
-  if (given.files && given.files.length > 0) faults.add(`${at}files`, advice);
   const { dependencies } = given;
   if (dependencies === null || dependencies === undefined) return;
   if (typeof dependencies !== "object" || Array.isArray(dependencies)) {

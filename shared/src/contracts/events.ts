@@ -9,6 +9,8 @@ export interface TaskEventData {
   "tool.failed": { index: number; code: string };
   "approval.requested": { approvalId: string; index: number };
   "artifact.added": { name: string };
+  /** A file that could not be taken from the work area, or into it; without a name: what is said of several. */
+  "artifact.left": { name: string | null; reason: string };
   "task.started": { segment: number };
   "task.resumed": { segment: number };
   "task.output": { stream: "stdout" | "stderr"; text: string };

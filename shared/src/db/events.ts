@@ -1,4 +1,5 @@
 import { type Selectable, sql } from "kysely";
+import type { TaskEventData } from "../contracts/index.ts";
 import type { Database } from "./database.ts";
 import type { Tables } from "./tables.ts";
 
@@ -32,6 +33,20 @@ export async function listEventsOf(
     ) e order by e.task_id, e.seq
   `.execute(db);
   return Map.groupBy(rows, (row) => row.task_id);
+}
+
+/** All that a task has printed so far, as far as it was kept: stream → text. */
+export async function outputTexts(db: Database, taskId: string): Promise<Map<"stdout" | "stderr", string>> {
+  const rows = await db
+    .selectFrom("events")
+    .select("data")
+    .where("task_id", "=", taskId)
+    .where("type", "=", "task.output")
+    .orderBy("seq")
+    .execute();
+  const pieces = rows.map(({ data }) => JSON.parse(data) as TaskEventData["task.output"]);
+  const byStream = Map.groupBy(pieces, (piece) => piece.stream);
+  return new Map([...byStream].map(([stream, all]) => [stream, all.map((piece) => piece.text).join("")]));
 }
 
 export interface EventPosition {

@@ -30,7 +30,16 @@ export async function deleteExpiredTasks(
     ), calls_gone as (delete from tool_calls where task_id in (select id from expired)
     ), approvals_gone as (delete from approvals where task_id in (select id from expired)
     ), guests_gone as (delete from kept_guests where task_id in (select id from expired)
-    ), files_gone as (delete from artifacts where task_id in (select id from expired) and session is null
+    ), files_gone as (
+      delete from artifacts where task_id in (select id from expired) and session is null returning project_id, sha256
+    ), pins_gone as (delete from session_files where task_id in (select id from expired) returning project_id, sha256
+    ), freed as (
+      select project_id, sha256 from contents
+      where (project_id, sha256) in (select * from files_gone union select * from pins_gone)
+      order by project_id, sha256 for update
+    ), marked as (
+      update contents c set check_at = greatest(c.check_at, now()) from freed f
+      where c.project_id = f.project_id and c.sha256 = f.sha256
     ), leases_gone as (delete from leases where task_id in (select id from expired) and ended_at is not null
     ), search_gone as (delete from task_search where task_id in (select id from expired)
     ), labels_gone as (delete from task_labels where task_id in (select id from expired)

@@ -51,11 +51,12 @@ create table artifacts (
   size bigint not null,
   content_type text not null,
   sha256 bytea not null,
-  content bytea not null,
   created_at timestamp with time zone not null default now()
 );
 alter table artifacts add constraint artifacts_pkey PRIMARY KEY (id);
+alter table artifacts add constraint artifacts_content FOREIGN KEY (project_id, sha256) REFERENCES contents(project_id, sha256);
 alter table artifacts add constraint artifacts_direction_check CHECK ((direction = ANY (ARRAY['INPUT'::text, 'OUTPUT'::text])));
+CREATE INDEX artifacts_of_content ON public.artifacts USING btree (project_id, sha256);
 CREATE INDEX artifacts_of_session ON public.artifacts USING btree (project_id, session, name, id) WHERE (session IS NOT NULL);
 CREATE INDEX artifacts_of_task ON public.artifacts USING btree (task_id, id);
 
@@ -83,6 +84,17 @@ create table batches (
 alter table batches add constraint batches_pkey PRIMARY KEY (id);
 alter table batches add constraint batches_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id);
 CREATE UNIQUE INDEX batches_idempotency ON public.batches USING btree (project_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+
+create table contents (
+  project_id uuid not null,
+  sha256 bytea not null,
+  size bigint not null,
+  inline bytea,
+  stored boolean not null default false,
+  check_at timestamp with time zone
+);
+alter table contents add constraint contents_pkey PRIMARY KEY (project_id, sha256);
+CREATE INDEX contents_to_check ON public.contents USING btree (check_at) WHERE (check_at IS NOT NULL);
 
 create table environment_probes (
   id uuid not null,
@@ -260,6 +272,17 @@ create table session_environments (
 alter table session_environments add constraint session_environments_pkey PRIMARY KEY (project_id, session);
 alter table session_environments add constraint session_environments_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id);
 
+create table session_files (
+  task_id uuid not null,
+  path text not null,
+  project_id uuid not null,
+  sha256 bytea not null,
+  size bigint not null
+);
+alter table session_files add constraint session_files_pkey PRIMARY KEY (task_id, path);
+alter table session_files add constraint session_files_content FOREIGN KEY (project_id, sha256) REFERENCES contents(project_id, sha256);
+CREATE INDEX session_files_of_content ON public.session_files USING btree (project_id, sha256);
+
 create table task_labels (
   task_id uuid not null,
   project_id uuid not null,
@@ -322,7 +345,8 @@ create table tasks (
   wake_at timestamp with time zone,
   waiting_for text,
   environment_id uuid,
-  environment_revision integer
+  environment_revision integer,
+  session_pinned boolean not null default false
 );
 alter table tasks add constraint tasks_pkey PRIMARY KEY (id);
 alter table tasks add constraint tasks_status_check CHECK ((status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'PARKED'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'CANCELLED'::text, 'TIMED_OUT'::text])));

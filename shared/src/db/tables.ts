@@ -40,6 +40,8 @@ export interface Tables {
   environment_probes: EnvironmentProbesTable;
   leases: LeasesTable;
   search_backlog: SearchBacklogTable;
+  contents: ContentsTable;
+  session_files: SessionFilesTable;
 }
 
 interface ProjectsTable {
@@ -119,6 +121,7 @@ export interface TasksTable {
   waiting_for: string | null;
   environment_id: string | null;
   environment_revision: number | null;
+  session_pinned: Generated<boolean>;
   created_at: Created;
   started_at: Date | null;
   finished_at: Date | null;
@@ -284,7 +287,6 @@ interface ArtifactsTable {
   size: number;
   content_type: string;
   sha256: Buffer;
-  content: Buffer;
   created_at: Created;
 }
 
@@ -358,4 +360,21 @@ interface LeasesTable {
 
 interface SearchBacklogTable {
   task_id: string;
+}
+
+interface ContentsTable {
+  project_id: string;
+  sha256: Buffer;
+  size: number;
+  inline: Buffer | null;
+  stored: Generated<boolean>;
+  check_at: Date | null;
+}
+
+interface SessionFilesTable {
+  task_id: string;
+  path: string;
+  project_id: string;
+  sha256: Buffer;
+  size: number;
 }

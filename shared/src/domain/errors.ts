@@ -54,8 +54,8 @@ export type TaskErrorCode = keyof typeof TASK_ERRORS;
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: ApiErrorCode;
-  constructor(code: ApiErrorCode, message: string) {
-    super(message);
+  constructor(code: ApiErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
   }
   get retryable(): boolean {

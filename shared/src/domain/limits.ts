@@ -10,6 +10,22 @@ export const SUBMISSION_LIMITS = {
   priorityMax: 999,
   timeoutMsMax: 24 * 3600_000,
   queueTtlMsMax: 30 * 24 * 3600_000,
+  files: 100,
+  fileBytes: 8 * 1024 * 1024,
+  /** Of one task's files together. */
+  filesBytes: 16 * 1024 * 1024,
+} as const;
+
+/** What a task gets of its session's earlier outputs in its work area: the newest of each path, newest first. */
+export const SESSION_LIMITS = { files: 500, bytes: 32 * 1024 * 1024 } as const;
+
+/** What is taken out of a work area at a task's end; what is beyond is left, and an event says so. */
+export const OUTPUT_FILE_LIMITS = {
+  files: 500,
+  fileBytes: 64 * 1024 * 1024,
+  totalBytes: 256 * 1024 * 1024,
+  /** Left files that get an event each; the others are counted. */
+  named: 20,
 } as const;
 
 /** The bounds of what an approver sends; an edited input and an answer are bounded like a task's input. */

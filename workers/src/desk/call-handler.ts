@@ -1,4 +1,4 @@
-import { type ClaimedTask, insertArtifact, type JournalRow, type Verdict } from "@airlock/shared/db";
+import { type ClaimedTask, insertOutput, type JournalRow, type Verdict } from "@airlock/shared/db";
 import { type ApprovalKind, DEFAULT_APPROVAL_MS, type PolicyMode } from "@airlock/shared/domain";
 import type { Logger } from "@airlock/shared/runtime";
 import type { Context } from "../context.ts";
@@ -255,13 +255,13 @@ export class CallHandler {
   async #file(call: OpenCall, { tool, text, message }: TooLarge): Promise<CallResult> {
     if (!tool.answersWithArtifact) return { ok: false, code: "TOOL_FAILED", message };
     const { context, task } = this.#o;
-    const artifact = await insertArtifact(context.db, {
+    const artifact = await insertOutput(context.db, {
       projectId: task.project_id,
       taskId: task.id,
       session: task.session,
       name: `call-${call.index}.json`,
       contentType: "application/json",
-      content: Buffer.from(text),
+      bytes: Buffer.from(text),
     });
     return { ok: true, value: JSON.stringify({ artifact }) };
   }

@@ -1,13 +1,16 @@
 import { type ClaimedTask, giveBack, type GiveBackReason, type TaskEnd, wasRolledBack } from "@airlock/shared/db";
+import { newEvent } from "@airlock/shared/contracts";
 import { assertNever, type TaskFailure } from "@airlock/shared/domain";
 import type { Context } from "../context.ts";
 import { Desk } from "../desk/desk.ts";
 import { NoSandbox, takeSandbox } from "../leasing/sandbox.ts";
 import type { SandboxPlan } from "../leasing/task-environments.ts";
 import type { GuestChannel, GuestOutcome, GuestProgram, Lease, SandboxProvider } from "../sandboxes/port.ts";
-import { createRecorder, type Recorder } from "./recorder.ts";
+import { collectOutputs } from "./collect.ts";
+import { createRecorder, type Recorder, Unrecorded } from "./recorder.ts";
 import { untilDone } from "./retry.ts";
 import type { RunningSegment, StopReason } from "./running-segments.ts";
+import { readWorkspace, type Workspace, type WorkspaceRead } from "./workspace.ts";
 
 /** A restored guest is started at the latest by then, whether there is an outcome for it or not: its timers go on. */
 const RESTORE_PATIENCE_MS = 1_000;
@@ -27,7 +30,7 @@ export async function runSegment(context: Context, provider: SandboxProvider, ta
       case "failed":
         return await endUnrun(context, task, planned.failure);
       case "planned":
-        return await runIn(context, provider, { task, segment, log, plan: planned.plan });
+        return await furnish(context, provider, { task, segment, log, plan: planned.plan });
       default:
         assertNever(planned);
     }
@@ -47,7 +50,24 @@ interface Run {
   readonly plan: SandboxPlan;
 }
 
-async function runIn(context: Context, provider: SandboxProvider, run: Run): Promise<void> {
+/** For a guest without a work area. */
+const NOTHING: WorkspaceRead = { kind: "read", workspace: { files: [], events: [] } };
+
+async function furnish(context: Context, provider: SandboxProvider, run: Run): Promise<void> {
+  const found = provider.capabilities.workArea ? await readWorkspace(context, run.task) : NOTHING;
+  switch (found.kind) {
+    case "fenced":
+      return;
+    case "failed":
+      return endUnrun(context, run.task, found.failure);
+    case "read":
+      return runIn(context, provider, run, found.workspace);
+    default:
+      assertNever(found);
+  }
+}
+
+async function runIn(context: Context, provider: SandboxProvider, run: Run, workspace: Workspace): Promise<void> {
   const { task, plan } = run;
   const { environmentId, revision, policy, retainMs, config, limits } = plan;
   const sandbox = await takeSandbox(context, provider, {
@@ -58,17 +78,18 @@ async function runIn(context: Context, provider: SandboxProvider, run: Run): Pro
     revision,
     policy,
     retainMs,
-    request: { projectId: task.project_id, config, limits, files: [], layers: [] },
+    request: { projectId: task.project_id, config, limits, files: workspace.files, layers: [] },
   });
   let failed = false;
   try {
-    failed = await new SegmentRun(context, run, sandbox.lease).run();
+    const area = provider.capabilities.workArea ? workspace : null;
+    failed = await new SegmentRun(context, run, sandbox.lease, area).run();
   } finally {
     await sandbox.finish(failed);
   }
 }
 
-/** Its environment is at fault, so no program was started. */
+/** Its environment or its files are at fault, so no program was started. */
 async function endUnrun(context: Context, task: ClaimedTask, failure: TaskFailure): Promise<void> {
   const recorder = createRecorder({ task, store: context.store, keptOutput: 0, onBroken: () => undefined });
   const end = { ...failedEnd(failure), leavesTraces: task.before || task.calls > 0 };
@@ -86,19 +107,22 @@ class SegmentRun {
   readonly #log: Context["log"];
   readonly #lease: Lease;
   readonly #memoryBytes: number;
+  /** Null: the guest has no work area. */
+  readonly #workspace: Workspace | null;
   readonly #recorder: Recorder;
   readonly #desk: Desk;
   #startedAt = performance.now();
   #divergence: string | null = null;
   #failed = false;
 
-  constructor(context: Context, { task, segment, log, plan }: Run, lease: Lease) {
+  constructor(context: Context, { task, segment, log, plan }: Run, lease: Lease, workspace: Workspace | null) {
     this.#context = context;
     this.#task = task;
     this.#segment = segment;
     this.#log = log;
     this.#lease = lease;
     this.#memoryBytes = plan.memoryBytes ?? context.limits.memoryBytes;
+    this.#workspace = workspace;
     const signal = segment.abort.signal;
     this.#recorder = createRecorder({
       task,
@@ -129,6 +153,8 @@ class SegmentRun {
 
   /** Whether the task has failed. */
   async run(): Promise<boolean> {
+    const { events } = this.#workspace ?? { events: [] };
+    if (events.length > 0) this.#recorder.record({ events }).catch(() => undefined);
     // Restoring beside the call saves time on a quiet worker; on a busy one a guest that waits takes a thread.
     const busy = this.#context.running.count > EAGER_SEGMENTS;
     if (this.#task.kept !== null && busy) await Promise.race([this.#desk.somethingToGive, later(RESTORE_PATIENCE_MS)]);
@@ -170,7 +196,8 @@ class SegmentRun {
     // A stopped segment's calls were told to stop; one that does not is found as started by the next segment.
     const diverged = await (signal.aborted ? Promise.race([finished, later(STOP_PATIENCE_MS)]) : finished);
     if (outcome.kind === "returned" && diverged) return this.#end(divergedEnd(diverged));
-    const next = nextStep(outcome, signal, this.#divergence);
+    const step = nextStep(outcome, signal, this.#divergence);
+    const next = step.kind === "end" && this.#workspace !== null ? await this.#collect(step) : step;
     switch (next.kind) {
       case "stop":
         this.#log.info("another segment holds the task's fence; stopped");
@@ -183,6 +210,27 @@ class SegmentRun {
         return this.#end(next.end);
       default:
         assertNever(next);
+    }
+  }
+
+  /** What the program left comes before its end. A cancelled one's files are nobody's wish any more. */
+  async #collect(step: Extract<Next, { kind: "end" }>): Promise<Next> {
+    const { status } = step.end;
+    const { signal } = this.#segment.abort;
+    if (status === "CANCELLED") return step;
+    const parts = { files: this.#context.files, task: this.#task, lease: this.#lease, recorder: this.#recorder };
+    try {
+      await collectOutputs({ ...parts, signal });
+      return step;
+    } catch (error) {
+      if (signal.aborted || error instanceof Unrecorded) return nextStep({ kind: "cancelled" }, signal, null);
+      this.#log.warn({ err: error }, "what the task left in its work area could not be kept");
+      const reason = `what the program left could not be kept: ${(error as Error).message}`;
+      if (status === "SUCCEEDED") return { kind: "end", end: failedEnd({ code: "WORKSPACE_FAILED", message: reason }) };
+      // Its own failure says more than ours.
+      const events = [newEvent("artifact.left", { name: null, reason })];
+      await this.#recorder.record({ events }).catch(() => undefined);
+      return step;
     }
   }
 

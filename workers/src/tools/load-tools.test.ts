@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call } from "../../testing/tool-context.ts";
+import { createDiskStore } from "@airlock/shared/files";
 import { loadTools } from "./load-tools.ts";
 import { createRegistry } from "./registry.ts";
 
@@ -26,7 +27,8 @@ const factory = (...paths: string[]): string => `
     run: async (_context, { n }) => n + 1,
   }));`;
 
-const load = async (...specifiers: string[]) => createRegistry(await loadTools(specifiers, { cwd }));
+const load = async (...specifiers: string[]) =>
+  createRegistry(await loadTools(specifiers, { cwd, store: createDiskStore(cwd) }));
 
 describe("a worker's tools", () => {
   it("are exactly the built-in ones of this list, with their modes: one that slips in is open to every guest", async () => {

@@ -1,3 +1,4 @@
+import type { Store } from "@airlock/shared/files";
 import { z } from "zod";
 import { locateModule } from "../locate-module.ts";
 import { createBuiltInTools } from "./built-in/index.ts";
@@ -8,6 +9,8 @@ import type { Tool } from "./tool.ts";
 import { ToolError } from "./tool-error.ts";
 
 export interface LoadOptions {
+  /** What built-in tools read files from. */
+  readonly store: Pick<Store, "read">;
   /** `host:port` that http.request may reach although they are not on the public internet. */
   readonly httpAllow?: readonly string[];
   /** Where relative files and packages are looked for (the working directory). */
@@ -15,8 +18,8 @@ export interface LoadOptions {
 }
 
 /** The built-in tools, and those of each plugin module: a file or a package. */
-export async function loadTools(specifiers: readonly string[], options: LoadOptions = {}): Promise<SourcedTool[]> {
-  const builtIn = createBuiltInTools({ httpAllow: options.httpAllow ?? [] });
+export async function loadTools(specifiers: readonly string[], options: LoadOptions): Promise<SourcedTool[]> {
+  const builtIn = createBuiltInTools({ store: options.store, httpAllow: options.httpAllow ?? [] });
   const tools = builtIn.map((tool): SourcedTool => ({ tool, source: "built-in" }));
   return [...tools, ...(await loadPlugins(specifiers, options.cwd ?? process.cwd()))];
 }

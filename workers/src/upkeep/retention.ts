@@ -7,12 +7,14 @@ const PERIOD_MS = 60_000;
 const PAUSE_MS = 1_000;
 /** Some 20 ms of a database's time. */
 const STEP = 200;
+/** The store is asked once for each. */
+const FILES_A_STEP = 50;
 /** Spells "RETN". */
 const RETENTION_LOCK = 0x5245544e;
 
-/** Deletes what projects do not keep any more, in small steps, one worker at a time. */
-export function startRetention(context: Pick<Context, "db" | "log">): { stop(): Promise<void> } {
-  const { db, log } = context;
+/** Deletes what projects do not keep any more, and the bytes that were only theirs, in small steps, one worker at a time. */
+export function startRetention(context: Pick<Context, "db" | "files" | "log">): { stop(): Promise<void> } {
+  const { db, files, log } = context;
 
   /** Whether there may be more to delete. */
   async function step(tx: Database): Promise<boolean> {
@@ -38,6 +40,7 @@ export function startRetention(context: Pick<Context, "db" | "log">): { stop(): 
     stepping = db
       .transaction()
       .execute(step)
+      .then(async (more) => (await files.sweep(FILES_A_STEP)) === FILES_A_STEP || more)
       .catch((error: unknown) => {
         log.warn({ err: error }, "could not delete old tasks; the next step tries again");
         return false;

@@ -12,7 +12,9 @@ import { environmentsShow } from "./environments-show.ts";
 import { login } from "./login.ts";
 import { run } from "./run.ts";
 import { start } from "./start.ts";
+import { tasksArtifacts } from "./tasks-artifacts.ts";
 import { tasksCancel } from "./tasks-cancel.ts";
+import { tasksDownload } from "./tasks-download.ts";
 import { tasksLogs } from "./tasks-logs.ts";
 import { tasksLs } from "./tasks-ls.ts";
 import { tasksRetry } from "./tasks-retry.ts";
@@ -29,6 +31,8 @@ export const COMMANDS: readonly Command[] = [
   tasksLs,
   tasksShow,
   tasksLogs,
+  tasksArtifacts,
+  tasksDownload,
   tasksCancel,
   tasksRetry,
   approvalsLs,

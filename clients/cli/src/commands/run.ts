@@ -1,4 +1,5 @@
 import { defineCommand, UsageError } from "../command.ts";
+import { readFileArguments } from "../file-arguments.ts";
 import { readJsonArgument, readLabels, readNumber } from "../json-argument.ts";
 import { languageOf, readSource } from "../program-source.ts";
 import { followTask } from "../tasks/follow.ts";
@@ -9,6 +10,13 @@ export const run = defineCommand({
   positionals: ["<file|->"],
   options: {
     input: { type: "string", short: "i", value: "json|@file", help: "what the program sees as `input`" },
+    file: {
+      type: "string",
+      short: "f",
+      multiple: true,
+      value: "[path=]file",
+      help: "a file for its work area; may be given again",
+    },
     env: { type: "string", short: "e", value: "name", help: "the environment to run in (isolate)" },
     wait: { type: "boolean", help: "show only what it returned, when it has" },
     watch: { type: "boolean", short: "w", help: "show every event: calls, approvals, parking" },
@@ -41,6 +49,7 @@ Ctrl-C cancels the task; a second one leaves it alone.
       code: await readSource(file, context.stdin),
       language: languageOf(file, values.language),
       input: values.input === undefined ? undefined : await readJsonArgument("--input", values.input),
+      files: await readFileArguments(values.file),
       environment: values.env,
       labels: readLabels(values.label),
       session: values.session,

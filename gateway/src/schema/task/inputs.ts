@@ -2,7 +2,12 @@ import { builder } from "../builder.ts";
 import { LanguageType, TaskStatusType } from "./enums.ts";
 
 const FileInputType = builder.inputType("FileInput", {
-  fields: (t) => ({ path: t.string({ required: true }), content: t.string(), base64: t.string() }),
+  description: "A file that the task is given, as text (content) or as bytes (base64).",
+  fields: (t) => ({
+    path: t.string({ required: true, description: "Relative to the work area, like `data/in.csv`." }),
+    content: t.string(),
+    base64: t.string(),
+  }),
 });
 
 export const SubmitTaskInputType = builder.inputType("SubmitTaskInput", {
@@ -13,7 +18,10 @@ export const SubmitTaskInputType = builder.inputType("SubmitTaskInput", {
       description: "Name of an environment. Absent: the session's, else the project's default, else `isolate`.",
     }),
     input: t.field({ type: "JSON", description: "Visible to the code as the constant `input`." }),
-    files: t.field({ type: [FileInputType] }),
+    files: t.field({
+      type: [FileInputType],
+      description: "In the work area when the program starts; in the isolate they are read with `artifacts.get`.",
+    }),
     dependencies: t.field({
       type: "JSON",
       description: "npm package name -> range, for JavaScript and TypeScript outside the isolate.",

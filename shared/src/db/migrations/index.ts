@@ -4,6 +4,7 @@ import { up as toolsAndApprovals } from "./0002-tools-and-approvals.ts";
 import { up as retention } from "./0003-retention.ts";
 import { up as history } from "./0004-history.ts";
 import { up as environments } from "./0005-environments.ts";
+import { up as contents } from "./0006-contents.ts";
 import { up as configuration } from "./0007-configuration.ts";
 import { up as functions } from "./0009-functions.ts";
 
@@ -14,6 +15,7 @@ export const migrations: Record<string, Migration> = {
   "0003-retention": { up: retention },
   "0004-history": { up: history },
   "0005-environments": { up: environments },
+  "0006-contents": { up: contents },
   "0007-configuration": { up: configuration },
   "0009-functions": { up: functions },
 };

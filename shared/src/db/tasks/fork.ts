@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { newId } from "../../contracts/index.ts";
+import { copyArtifacts } from "../artifacts.ts";
 import type { Database } from "../database.ts";
 import { toIndex } from "./search.ts";
 
@@ -10,8 +11,8 @@ export interface ForkedTask {
 }
 
 /**
- * Copies a parked task: row, journal, kept guest, and pending approvals under ids of their own. Null where the project
- * has no such task or it is not parked. Called in a transaction, which locks the original while it is copied.
+ * Copies a parked task: row, journal, kept guest, files, and pending approvals under ids of their own. Null where the
+ * project has no such task or it is not parked. Called in a transaction, which locks the original while it is copied.
  */
 export async function forkTask(
   tx: Database,
@@ -35,11 +36,11 @@ export async function forkTask(
       insert into tasks (
         id, project_id, retry_of, forked_from, submitted_by, status, language, environment, provider, code, input,
         session, priority, timeout_ms, max_tool_calls, seed, event_seq, recorded_output, calls, completions, active_ms,
-        wake_at, waiting_for, isolation, started_at, environment_id, environment_revision
+        wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned
       )
       select ${id}, project_id, null, id, ${source.submittedBy}, 'PARKED', language, environment, provider, code, input,
         session, priority, timeout_ms, max_tool_calls, seed, 2, recorded_output, calls, completions, active_ms,
-        wake_at, waiting_for, isolation, started_at, environment_id, environment_revision
+        wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned
       from tasks where id = ${source.taskId}
       returning id
     ), twins as (
@@ -64,6 +65,10 @@ export async function forkTask(
       insert into kept_guests (task_id, image, state, calls, settled, printed)
       select c.id, k.image, k.state, k.calls, k.settled, k.printed
       from copied c join kept_guests k on k.task_id = ${source.taskId}
+    ), pinned as (
+      insert into session_files (task_id, path, project_id, sha256, size)
+      select c.id, f.path, f.project_id, f.sha256, f.size
+      from copied c join session_files f on f.task_id = ${source.taskId}
     ), labelled as (
       insert into task_labels (task_id, project_id, key, value)
       select c.id, l.project_id, l.key, l.value from copied c join task_labels l on l.task_id = ${source.taskId}
@@ -74,5 +79,6 @@ export async function forkTask(
       (2, 'task.parked', '{"waitingFor":"approval"}')
     ) as e (seq, type, data)
   `.execute(tx);
+  await copyArtifacts(tx, source.taskId, id);
   return { id, approvals: twins };
 }

@@ -1,5 +1,7 @@
 import { sql } from "kysely";
 import type { Language } from "../../domain/index.ts";
+import { insertArtifacts } from "../artifacts.ts";
+import type { KeptContent } from "../contents.ts";
 import { type Database, PREPARED } from "../database.ts";
 import { toIndex } from "./search.ts";
 
@@ -30,6 +32,8 @@ export interface NewTask {
   readonly seed: Buffer;
   /** Key and JSON text of a scalar. */
   readonly labels: readonly (readonly [string, string])[];
+  /** What the task is given; contents are taken in already. */
+  readonly files: readonly (KeptContent & { readonly path: string })[];
 }
 
 /** A task that Postgres says has a job in BullMQ. */
@@ -105,9 +109,12 @@ export async function insertTasks(db: Database, tasks: readonly NewTask[], windo
     )${toIndex(sql`placed`)}
     select id, provider, priority, enqueue, created_at from placed
   `.execute(db);
-  await insertLabels(db, tasks, new Set(rows.map((row) => row.id)));
+  const inserted = new Set(rows.map((row) => row.id));
+  const fresh = tasks.filter((task) => inserted.has(task.id));
+  await insertLabels(db, fresh);
+  await insertFiles(db, fresh);
   return {
-    inserted: new Set(rows.map((row) => row.id)),
+    inserted,
     toEnqueue: rows
       .filter((row) => row.enqueue)
       .map((row) => ({ taskId: row.id, provider: row.provider, job: 1, priority: row.priority })),
@@ -115,12 +122,10 @@ export async function insertTasks(db: Database, tasks: readonly NewTask[], windo
   };
 }
 
-async function insertLabels(db: Database, tasks: readonly NewTask[], inserted: ReadonlySet<string>): Promise<void> {
-  const rows = tasks
-    .filter((task) => inserted.has(task.id))
-    .flatMap((task) =>
-      task.labels.map(([key, value]) => ({ task_id: task.id, project_id: task.projectId, key, value })),
-    );
+async function insertLabels(db: Database, tasks: readonly NewTask[]): Promise<void> {
+  const rows = tasks.flatMap((task) =>
+    task.labels.map(([key, value]) => ({ task_id: task.id, project_id: task.projectId, key, value })),
+  );
   // 4 parameters a row; Postgres takes 65,535 a statement.
   for (let from = 0; from < rows.length; from += 10_000) {
     await db
@@ -128,4 +133,15 @@ async function insertLabels(db: Database, tasks: readonly NewTask[], inserted: R
       .values(rows.slice(from, from + 10_000))
       .execute();
   }
+}
+
+function insertFiles(db: Database, tasks: readonly NewTask[]): Promise<unknown> {
+  const files = tasks.flatMap((task) =>
+    task.files.map(({ path, ...content }) => ({ path, content, projectId: task.projectId, taskId: task.id })),
+  );
+  return insertArtifacts(
+    db,
+    // Not the session's: what a task is given is no output of anybody.
+    files.map(({ path, ...file }) => ({ ...file, session: null, name: path, direction: "INPUT" as const })),
+  );
 }

@@ -1,3 +1,4 @@
+import type { Store } from "@airlock/shared/files";
 import type { Tool } from "../tool.ts";
 import * as artifacts from "./artifacts.ts";
 import { createHttpTool } from "./http/index.ts";
@@ -6,7 +7,10 @@ import * as kv from "./kv.ts";
 import { echo, sleepTool } from "./util.ts";
 
 /** The tools of every worker. */
-export function createBuiltInTools(options: { readonly httpAllow: readonly string[] }): Tool[] {
+export function createBuiltInTools(options: {
+  readonly httpAllow: readonly string[];
+  readonly store: Pick<Store, "read">;
+}): Tool[] {
   return [
     echo,
     sleepTool,
@@ -15,7 +19,7 @@ export function createBuiltInTools(options: { readonly httpAllow: readonly strin
     kv.put,
     kv.increment,
     artifacts.put,
-    artifacts.get,
+    artifacts.createGet(options.store),
     createHttpTool({ allowPrivate: options.httpAllow }),
   ];
 }

@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import path from "node:path";
 
 const TEXT_TYPES: Readonly<Record<string, string>> = {
@@ -36,11 +35,11 @@ const WEBP = /^52494646.{8}57454250/;
  * The bytes decide whether it is text; the name only which kind. So a page that is called `x.png` is never an image, and
  * bytes called `x.html` are never a page.
  */
-export function contentTypeOf(name: string, content: Buffer): string {
-  const head = content.subarray(0, 16).toString("hex");
+export function contentTypeOf(name: string, first: Buffer, isText: boolean): string {
+  const head = first.subarray(0, 16).toString("hex");
   const binary = SIGNATURES.find(([signature]) => head.startsWith(signature));
   if (binary !== undefined) return binary[1];
   if (WEBP.test(head)) return "image/webp";
-  if (!isUtf8(content) || content.includes(0)) return "application/octet-stream";
+  if (!isText) return "application/octet-stream";
   return TEXT_TYPES[path.posix.extname(name).toLowerCase()] ?? "text/plain";
 }

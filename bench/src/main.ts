@@ -4,6 +4,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { batchRows } from "./rows/batch.ts";
 import { callRow } from "./rows/calls.ts";
+import { dockerRows } from "./rows/docker.ts";
 import { idleRow } from "./rows/idle.ts";
 import { parkMany, wakeMany } from "./rows/parking.ts";
 import { streamRows } from "./rows/streams.ts";
@@ -21,7 +22,8 @@ const HELP = `npm run bench -- [options]
   --rounds N                      single submissions on an idle system (200)
   --repeats N                     batches (3); the median counts
   --parked N                      tasks parked at a time (10000)
-  --only run|park|stream          only these rows
+  --only run|park|stream|docker   only these rows
+  --docker SOCKET                 also the rows of containers, with the engine there and its image "airlock-sandbox"
   --json FILE                     also write the figures there
 
 Needs redis-server on the PATH for the redis rows. Every figure stands beside its bare limit from the same run: compare
@@ -37,6 +39,7 @@ async function main(): Promise<void> {
       repeats: { type: "string", default: "3" },
       parked: { type: "string", default: "10000" },
       only: { type: "string" },
+      docker: { type: "string" },
       json: { type: "string" },
       help: { type: "boolean" },
     },
@@ -51,6 +54,7 @@ async function main(): Promise<void> {
     if (wanted("park")) rows.push(...(await parkRows(kind, Number(values.parked), Number(values.rounds))));
     if (wanted("stream")) rows.push(...(await followRows(kind)));
   }
+  if (values.docker !== undefined) rows.push(...(await dockerRows(values.docker, "airlock-sandbox", 15)));
   console.log(renderTable(rows));
   if (values.json !== undefined) {
     const figures = rows.map((row) => ({ ...row, ratio: ratio(row), met: isMet(row) }));

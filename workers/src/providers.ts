@@ -2,6 +2,8 @@ import type { PublishedProvider } from "@airlock/shared/db";
 import type { Logger } from "@airlock/shared/runtime";
 import { z } from "zod";
 import type { WorkerEnv } from "./env.ts";
+import { createDockerProvider } from "./sandboxes/docker/index.ts";
+import { findSocket } from "./sandboxes/docker/socket.ts";
 import { loadProviders } from "./sandboxes/load-providers.ts";
 import { createIsolateProvider } from "./sandboxes/isolate/index.ts";
 import { createProcessProvider } from "./sandboxes/process/index.ts";
@@ -23,6 +25,13 @@ const MAKERS: Readonly<Record<string, (env: WorkerEnv, log: Logger) => SandboxPr
       log: log.child({ provider: "isolate" }),
     }),
   process: () => createProcessProvider(),
+  docker: (env, log) =>
+    createDockerProvider({
+      socket: findSocket(env.AIRLOCK_DOCKER_SOCKET, env.XDG_RUNTIME_DIR),
+      image: env.AIRLOCK_SANDBOX_IMAGE,
+      warm: env.AIRLOCK_DOCKER_WARM,
+      log: log.child({ provider: "docker" }),
+    }),
 };
 
 export async function createProviders(env: WorkerEnv, log: Logger): Promise<SandboxProvider[]> {

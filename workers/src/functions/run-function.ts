@@ -67,7 +67,7 @@ async function sandboxFor(
       revision: null,
       policy: "EPHEMERAL",
       retainMs: 0,
-      request: { projectId: row.project_id, config, limits, files: [], layers: [] },
+      request: { projectId: row.project_id, language: row.language, config, limits, files: [], layers: [] },
     });
   } catch (error) {
     if (error instanceof NoSandbox) throw refused(row.path, `no sandbox could be had: ${error.message}`);

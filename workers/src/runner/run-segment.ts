@@ -78,7 +78,14 @@ async function runIn(context: Context, provider: SandboxProvider, run: Run, work
     revision,
     policy,
     retainMs,
-    request: { projectId: task.project_id, config, limits, files: workspace.files, layers: [] },
+    request: {
+      projectId: task.project_id,
+      language: task.language,
+      config,
+      limits,
+      files: workspace.files,
+      layers: [],
+    },
   });
   let failed = false;
   try {

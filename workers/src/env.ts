@@ -9,6 +9,8 @@ const list = z.string().transform((text) =>
     .filter((item) => item !== ""),
 );
 
+const optional = z.string().min(1).nullable().default(null);
+
 const schema = z.object({
   ...commonEnv,
   AIRLOCK_CONCURRENCY: count.default(64),
@@ -26,6 +28,10 @@ const schema = z.object({
   AIRLOCK_PROVIDERS: list.default([]),
   AIRLOCK_HTTP_ALLOW: list.default([]),
   AIRLOCK_PARK_BY: z.enum(["snapshot", "replay"]).default("snapshot"),
+  VERCEL_OIDC_TOKEN: optional,
+  VERCEL_TOKEN: optional,
+  VERCEL_TEAM_ID: optional,
+  VERCEL_PROJECT_ID: optional,
 });
 
 const SECRET_PREFIX = "AIRLOCK_SECRET_";

@@ -18,6 +18,8 @@ export async function sendLogs(
   response.flushHeaders();
   const fault = faults.forLog();
   const line = (value: unknown) => response.write(`${JSON.stringify(value)}\n`);
+  // Whoever stopped reading is not waited for.
+  response.once("close", () => command.news.emit("more"));
   let sent = 0;
   for (let next = 0; !response.destroyed; ) {
     const entry = command.log[next];
@@ -35,7 +37,7 @@ export async function sendLogs(
     }
     if (sandbox.status === "stopped") line(STOPPED);
     if (sandbox.status === "stopped" || command.exitCode !== null) return void response.end();
-    await Promise.race([once(command.news, "more"), once(response, "close")]);
+    await once(command.news, "more");
   }
 }
 

@@ -33,8 +33,8 @@ export async function startMachine(id: string): Promise<Machine> {
   const root = await makeRoot();
   const memory = await makeMemoryGroup(`airlock-double-${id}`, MEMORY_BYTES);
   const inGroup = ["-c", 'echo $$ > "$0" && exec "$@"', memory.door];
-  const init = spawn("sh", [...inGroup, "bwrap", ...walls(root), "sleep", "infinity"], {
-    stdio: ["ignore", "ignore", "inherit", "pipe"],
+  const init = spawn("sh", [...inGroup, "bwrap", ...walls(root), "sh", "-c", "echo up && exec sleep infinity"], {
+    stdio: ["ignore", "pipe", "inherit", "pipe"],
     env: { PATH: process.env["PATH"] },
   });
   const ended = once(init, "exit");
@@ -80,11 +80,12 @@ function walls(root: string): string[] {
   ];
 }
 
-/** bubblewrap tells the pid of its child, as seen from outside, on descriptor 3. */
+/** bubblewrap tells the pid of its child, as seen from outside, on descriptor 3; its walls stand a little later. */
 async function childPid(init: ChildProcess): Promise<string> {
+  const up = once(init.stdout as NodeJS.ReadableStream, "data");
   const info = init.stdio[3] as NodeJS.ReadableStream;
   let text = "";
   info.on("data", (piece: Buffer) => (text += piece.toString()));
-  await finished(info);
+  await Promise.all([up, finished(info)]);
   return String((JSON.parse(text) as { "child-pid": number })["child-pid"]);
 }

@@ -13,13 +13,22 @@ export interface VercelOptions {
   readonly fetch?: typeof fetch;
 }
 
-/** Nothing of this was seen to hold by this worker: a machine costs money, and is there only for a lease. */
-const DECLARED = {
-  memory: "declared by the vendor: 2048 MiB for each processor",
-  network: "declared by the vendor: deny-all; each sandbox is asked whether it has it",
-  pids: "a limit of the machine's user, set for each sandbox",
-  disk: "a file system of its own for the work area, mounted for each sandbox",
-  machine: "declared by the vendor: Firecracker microVM",
+/**
+ * A machine costs money and is there only for a lease: the worker has seen none of these walls hold at its start. Each
+ * says whose word it is.
+ */
+const ENFORCED = {
+  memory: true,
+  network: true,
+  pids: true,
+  disk: true,
+  basis: {
+    memory: "declared by the vendor: 2048 MiB for each processor",
+    network: "declared by the vendor: deny-all; each sandbox is asked whether it has it",
+    pids: "set for the program's user in each sandbox, or there is no sandbox",
+    disk: "a file system of its own for the work area, mounted in each sandbox, or there is no sandbox",
+    machine: "declared by the vendor: Firecracker",
+  },
 };
 
 /** One-shot microVMs at Vercel, one for each lease. */
@@ -55,7 +64,7 @@ export function createVercelProvider({ credentials, fetch: inner = fetch }: Verc
       } catch (error) {
         return { available: false, reason: `Vercel does not let this worker in: ${wordsOf(error)}` };
       }
-      const isolation = { provider: "vercel", level: "microvm", enforced: DECLARED } as const;
+      const isolation = { provider: "vercel", level: "microvm", enforced: ENFORCED } as const;
       return { available: true, isolation, image: null };
     },
     acquire,

@@ -35,7 +35,7 @@ export class MachineTransport implements Transport {
     this.#machine = machine;
     this.#lines = new LineWriter(
       FOLDERS.lines,
-      async (files) => void ((await this.#launched.promise) && (await machine.write(files))),
+      (files) => machine.write(files),
       (reason) => this.#lost.resolve({ kind: "gone", reason }),
     );
     this.ended = Promise.race([this.#run(launch), this.#lost.promise]).finally(() => this.#lines.close());

@@ -61,8 +61,7 @@ export class VercelMachine {
   }
 
   async #prepare(): Promise<void> {
-    const policy = this.#session().networkPolicy as { readonly mode?: string } | undefined;
-    if (policy?.mode !== "deny-all") throw new LeaseError("the sandbox was made, but with a network");
+    if (this.#session().networkPolicy !== "deny-all") throw new LeaseError("the sandbox was made, but with a network");
     const { diskBytes, files } = this.limits;
     const { exitCode, stderr } = await this.runAsRoot(PREPARE, [String(diskBytes), String(files)]);
     if (exitCode === 0) return;
@@ -84,8 +83,8 @@ export class VercelMachine {
 
   /** A command that goes on while it is looked at from time to time. */
   async launch(script: string, args: readonly string[]): Promise<CommandHandle> {
-    const given = { cmd: "sh", args: ["-c", script, "airlock", ...args], cwd: "/", sudo: true, detached: true } as const;
-    const command: Command = await this.#session().runCommand(given);
+    const given = { cmd: "sh", args: ["-c", script, "airlock", ...args], cwd: "/", sudo: true };
+    const command: Command = await this.#session().runCommand({ ...given, detached: true });
     return {
       command,
       exitCode: async () => (await this.#session().getCommand(command.cmdId)).exitCode,

@@ -73,6 +73,6 @@ export const WAS_OUT_OF_MEMORY = `grep '^oom_kill ' /proc/vmstat | cmp -s - /air
  */
 export const COLLECT = `
 ${END.replace("exit 0", "")}
-chmod -R a+rX /work
 find /work -xdev -mindepth 1 ! -type d -cnewer /airlock/born -printf '%y %n %s %P\\0'
+chmod -R a+rX /work
 `;

@@ -11,6 +11,8 @@ const PROBES = {
   python: ["python3", "--version"],
   // Gives a program a pseudo-terminal (util-linux).
   pty: ["script", "--version"],
+  // Debian's place for it, which is not in everyone's PATH. Its usage, which it prints for a wrong option, starts so.
+  sshd: ["sh", "-c", "/usr/sbin/sshd -? 2>&1 | grep -q OpenSSH && ssh -V"],
   root: ["sh", "-c", '[ "$(id -u)" = 0 ] || { echo "these tests run as root only" >&2; exit 1; }'],
 } as const satisfies Record<string, readonly [string, ...string[]]>;
 

@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import path from "node:path";
@@ -16,18 +16,29 @@ export interface SshServer {
   readonly machine: SshMachine;
   /** The home folder over there. */
   readonly home: string;
-  readonly port: number;
   /** Another key pair, which it does not know. */
   readonly strangerKey: string;
   close(): Promise<void>;
 }
 
-/** `path` is the PATH of those who log in. */
-export async function startSshServer(options: { readonly path?: string } = {}): Promise<SshServer> {
+export interface SshServerOptions {
+  /** PATH of those who log in. */
+  readonly path?: string;
+  /** What their shell prints before it does anything. */
+  readonly greeting?: string;
+  /** Who they are after their login; else who runs this. */
+  readonly uid?: number;
+}
+
+export async function startSshServer(options: SshServerOptions = {}): Promise<SshServer> {
   const folder = await mkdtemp(path.join(tmpdir(), "airlock-sshd-"));
   const file = (name: string) => path.join(folder, name);
   const home = file("home");
   await mkdir(home);
+  if (options.uid !== undefined) {
+    await chmod(folder, 0o711);
+    await chown(home, options.uid, options.uid);
+  }
   for (const key of ["host", "user", "stranger"]) {
     await run("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", file(key)]);
   }
@@ -35,7 +46,7 @@ export async function startSshServer(options: { readonly path?: string } = {}): 
   // Where sshd drops its rights, on Debian; there from its first start on.
   if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true, mode: 0o755 });
   const port = await freePort();
-  await writeFile(file("config"), configuration(file, port, home, options.path ?? process.env["PATH"] ?? ""));
+  await writeFile(file("config"), configuration(file, port, home, options));
   const server = spawn("/usr/sbin/sshd", ["-D", "-f", file("config"), "-E", file("log")], { stdio: "ignore" });
   const ended = once(server, "exit");
   await Promise.race([listening(port), ended.then(async () => Promise.reject(new Error(await readFile(file("log"), "utf8"))))]);
@@ -43,7 +54,6 @@ export async function startSshServer(options: { readonly path?: string } = {}): 
   return {
     machine: { host: "127.0.0.1", port, user: userInfo().username, identityFile: file("user"), hostKey },
     home,
-    port,
     strangerKey: file("stranger"),
     async close() {
       server.kill();
@@ -53,7 +63,10 @@ export async function startSshServer(options: { readonly path?: string } = {}): 
   };
 }
 
-function configuration(file: (name: string) => string, port: number, home: string, searched: string): string {
+function configuration(file: (name: string) => string, port: number, home: string, options: SshServerOptions): string {
+  const { path: searched = process.env["PATH"], greeting, uid } = options;
+  const first = greeting === undefined ? "" : `echo "${greeting}"; echo "${greeting}" >&2; `;
+  const as = uid === undefined ? "" : `/usr/bin/setpriv --reuid ${uid} --regid ${uid} --clear-groups `;
   return [
     `Port ${port}`,
     "ListenAddress 127.0.0.1",
@@ -65,7 +78,7 @@ function configuration(file: (name: string) => string, port: number, home: strin
     "StrictModes no",
     // The login shell reads no file of the developer's.
     `SetEnv HOME=${home} PATH=${searched}`,
-    `ForceCommand cd ${home} && exec sh -c "$SSH_ORIGINAL_COMMAND"`,
+    `ForceCommand ${first}cd ${home} && exec ${as}/bin/sh -c "$SSH_ORIGINAL_COMMAND"`,
     "",
   ].join("\n");
 }

@@ -117,7 +117,7 @@ for area in work home; do
 done
 : >$view/node
 : >$view/agent.cjs
-mount --bind "$(node -p 'fs.realpathSync(process.execPath)')" $view/node || unfit "Node"
+mount --bind "$(cat "$here/node")" $view/node || unfit "Node"
 cat "$here/agent.cjs" >$view/agent.cjs
 chmod 0755 $view/agent.cjs
 printf '\nairlock %s\n' "$id"
@@ -153,7 +153,9 @@ code=0
 wait $main || code=$?
 was_killed "$group" "$name" && [ $code -ne 0 ] && code=${EXITS.outOfMemory}
 [ $code -gt ${LARGEST_EXIT} ] && [ $code -ne ${EXITS.outOfMemory} ] && code=${LARGEST_EXIT}
-node "$here/collect.cjs" $view/work "$lease/born" "$disk" >"$lease/outputs" || rm -f "$lease/outputs"
+if [ -n "$(find $view/work -mindepth 1 ! -type d -cnewer "$lease/born" -print -quit)" ]; then
+  node "$here/collect.cjs" $view/work "$lease/born" "$disk" >"$lease/outputs" || rm -f "$lease/outputs"
+fi
 leave "$name"
 exit $code
 `;
@@ -168,10 +170,13 @@ exec sh "$here/run.sh" "$@"
 /** What the worker must know of the machine, a line each. */
 const FACTS = `
 . "$(dirname "$0")/library.sh"
-for tool in bwrap unshare setpriv mount timeout tar head node; do
+for tool in bwrap unshare setpriv mount timeout tar head find node; do
   command -v $tool >/dev/null || { echo "the machine has no $tool" >&2; exit 1; }
 done
 case $HOME/ in /mnt/*) echo "the home folder is below /mnt, which sandboxes have for themselves" >&2; exit 1 ;; esac
+# Looked for once: Node takes longer to say so than all that comes before the guest.
+node -p 'fs.realpathSync(process.execPath)' >"$here/node.$$"
+mv "$here/node.$$" "$here/node"
 echo "arch $(node -p process.arch)"
 echo "user $(id -u)"
 echo "group $(groups)"

@@ -1,9 +1,12 @@
 import { describeNeeding } from "@airlock/shared/testing";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, vi } from "vitest";
 import { startSshServer, type SshServer } from "../../../testing/ssh-server.ts";
 import { describeConformance } from "../conformance.ts";
 import type { SandboxProvider } from "../port.ts";
 import { createSshProvider } from "./index.ts";
+
+// One of the suite makes fifty sandboxes.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 describeNeeding(["sshd", "root", "bwrap"], "the provider ssh, to a machine on loopback", () => {
   let server: SshServer;

@@ -1,6 +1,6 @@
 import { describeNeeding } from "@airlock/shared/testing";
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { startGuest } from "../../../testing/driven-guest.ts";
 import { leaseRequest } from "../../../testing/lease-request.ts";
 import { DOUBLE_CREDENTIALS, startVercelDouble, type VercelDouble } from "../../../testing/vercel-double/index.ts";
@@ -15,6 +15,9 @@ const TALK = `
   console.log("end");
   return seen`;
 const TOLD = { outcome: returned([0, 1, 2, 3, 4]), stdout: "line 0\nline 1\nline 2\nline 3\nline 4\nend\n", stderr: "" };
+
+// Each makes several sandboxes.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 describeNeeding(["root", "bwrap"], "the provider vercel, when its API fails", () => {
   let double: VercelDouble;

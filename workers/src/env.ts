@@ -28,6 +28,7 @@ const schema = z.object({
   AIRLOCK_PROVIDERS: list.default([]),
   AIRLOCK_HTTP_ALLOW: list.default([]),
   AIRLOCK_PARK_BY: z.enum(["snapshot", "replay"]).default("snapshot"),
+  AIRLOCK_SSH_MACHINES: optional,
   VERCEL_OIDC_TOKEN: optional,
   VERCEL_TOKEN: optional,
   VERCEL_TEAM_ID: optional,
@@ -68,6 +69,8 @@ export const HELP = `airlock worker: claims tasks and runs them in sandboxes
   AIRLOCK_SECRET_<NAME>    credentials for tools: context.secrets.get("<NAME>")
   AIRLOCK_HTTP_ALLOW       host:port pairs, separated by commas, that http.request may reach on private networks
   AIRLOCK_PARK_BY          how isolate guests are kept: snapshot, or replay (snapshot)
+  AIRLOCK_SSH_MACHINES     file that names the machines of the provider ssh (docs/operations.md)
+  VERCEL_OIDC_TOKEN        lets the provider vercel in; or VERCEL_TOKEN, VERCEL_TEAM_ID and VERCEL_PROJECT_ID
   AIRLOCK_WORKER_HOST      name shown for this worker (the host's name)
   AIRLOCK_LOG              log level (info)
 `;

@@ -5,6 +5,10 @@ import type { WorkerEnv } from "./env.ts";
 import { loadProviders } from "./sandboxes/load-providers.ts";
 import { createIsolateProvider } from "./sandboxes/isolate/index.ts";
 import { createProcessProvider } from "./sandboxes/process/index.ts";
+import { createSshProvider } from "./sandboxes/ssh/index.ts";
+import { readMachines } from "./sandboxes/ssh/machines.ts";
+import { findCredentials } from "./sandboxes/vercel/credentials.ts";
+import { createVercelProvider } from "./sandboxes/vercel/index.ts";
 import type { IsolationReport, ProbeResult, SandboxProvider } from "./sandboxes/port.ts";
 
 export interface ProvedProvider {
@@ -22,6 +26,8 @@ export async function createProviders(env: WorkerEnv, log: Logger): Promise<Sand
       log: log.child({ provider: "isolate" }),
     }),
     createProcessProvider(),
+    createVercelProvider({ credentials: findCredentials(env) }),
+    createSshProvider({ machines: await readMachines(env.AIRLOCK_SSH_MACHINES) }),
     ...(await loadProviders(env.AIRLOCK_PROVIDERS)),
   ];
 }

@@ -5,7 +5,7 @@ import { LeaseError, type LeaseRequest, type ProbeResult, type SandboxProvider }
 import { CAPABILITIES } from "./capabilities.ts";
 import { SshHost } from "./host.ts";
 import { SshLease } from "./lease.ts";
-import { type SshMachines, sshConfig } from "./machines.ts";
+import { type SshConfig, type SshMachines, sshConfig } from "./machines.ts";
 import { type Measured, measure } from "./probe.ts";
 
 export interface SshOptions {
@@ -14,6 +14,7 @@ export interface SshOptions {
   readonly ssh?: string;
 }
 
+const LIMITS = ["memory", "pids"] as const;
 const LEASE_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 interface Reached {
@@ -49,19 +50,18 @@ export function createSshProvider({ machines, ssh = "ssh" }: SshOptions): Sandbo
     capabilities: CAPABILITIES,
     config: sshConfig,
     probe: async () => probe([...(await running()).reached.values()]),
+    prove: async (given) => {
+      const config = sshConfig.parse(given);
+      return proveMachine((await running()).reached.get(config.machine), config);
+    },
     acquire: async (request) => {
       if (closed) throw new LeaseError("the provider is closed");
       const config = sshConfig.parse(request.config);
       const { folder, reached } = await running();
       const machine = reached.get(config.machine);
-      if (machine === undefined) throw new LeaseError(`this worker knows no machine "${config.machine}"`);
-      const held = await machine.proved().catch((error: unknown) => {
-        throw new LeaseError(`${config.machine}: ${words(error)}`, { cause: error });
-      });
-      const missing = (["memory", "pids"] as const).filter((limit) => !held[limit]);
-      const refused = missing.filter((limit) => !config.acceptUnenforced.includes(limit));
-      if (refused.length > 0) throw new LeaseError(`${config.machine} does not enforce ${refused.join(" and ")}`);
-      return lend(machine.host, request, folder);
+      const proof = await proveMachine(machine, config);
+      if (!proof.available) throw new LeaseError(proof.reason);
+      return lend((machine as Reached).host, request, folder);
     },
     leftovers: async () => {
       const { reached } = await running();
@@ -88,20 +88,36 @@ async function proveHost(host: SshHost, lend: (request: LeaseRequest) => SshLeas
   return measure(lend);
 }
 
-/** What it claims holds on every machine that can be used. */
+/** What holds on every machine that can be used; what holds on one of them is its environments' (`prove`). */
 async function probe(reached: readonly Reached[]): Promise<ProbeResult> {
   if (reached.length === 0) return { available: false, reason: "AIRLOCK_SSH_MACHINES names no machine" };
   const proofs = await Promise.allSettled(reached.map((each) => each.proved()));
   const held = proofs.flatMap((proof) => (proof.status === "fulfilled" ? [proof.value] : []));
-  const machines = Object.fromEntries(
-    proofs.map((proof, i) => [
-      reached[i]?.host.name,
-      proof.status === "fulfilled" ? proof.value : { unavailable: words(proof.reason) },
-    ]),
-  );
-  if (held.length === 0) return { available: false, reason: JSON.stringify(machines) };
-  const [memory, pids] = [held.every((each) => each.memory), held.every((each) => each.pids)];
-  const enforced = { memory, pids, network: true, filesystem: true, environment: true, userNamespaces: true, machines };
+  if (held.length === 0) {
+    const reasons = proofs.map(
+      (proof, i) => `${reached[i]?.host.name}: ${proof.status === "rejected" ? words(proof.reason) : ""}`,
+    );
+    return { available: false, reason: reasons.join("; ") };
+  }
+  return report({ memory: held.every((each) => each.memory), pids: held.every((each) => each.pids) });
+}
+
+/** Whether one machine holds what an environment does not give up. */
+async function proveMachine(machine: Reached | undefined, config: SshConfig): Promise<ProbeResult> {
+  const { machine: name, acceptUnenforced } = config;
+  if (machine === undefined) return { available: false, reason: `this worker knows no machine "${name}"` };
+  try {
+    const held = await machine.proved();
+    const refused = LIMITS.filter((limit) => !held[limit] && !acceptUnenforced.includes(limit));
+    if (refused.length === 0) return report(held);
+    return { available: false, reason: `${name} does not enforce ${refused.join(" and ")}` };
+  } catch (error) {
+    return { available: false, reason: `${name}: ${words(error)}` };
+  }
+}
+
+function report(held: Measured): ProbeResult {
+  const enforced = { ...held, network: true, filesystem: true, environment: true, disk: true, userNamespaces: true };
   return { available: true, isolation: { provider: "ssh", level: "process", enforced }, image: null };
 }
 

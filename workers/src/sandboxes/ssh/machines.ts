@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { z } from "zod";
 
 const word = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9._-]*$/, "letters, digits, dots, dashes and underscores only");
@@ -19,9 +20,20 @@ export type SshMachine = z.output<typeof machine>;
  * The machines that this installation's operator lets tasks run on, by name. They are the operator's to list and not an
  * environment's: whoever may make environments must not send this worker's keys to hosts of their choice.
  */
-export const machinesSchema = z.record(word, machine);
+const machines = z.record(word, machine);
 
 export type SshMachines = Readonly<Record<string, SshMachine>>;
+
+/** A worker that was told to use machines and cannot read which does not start. */
+export async function readMachines(file: string | null): Promise<SshMachines> {
+  if (file === null) return {};
+  try {
+    return machines.parse(JSON.parse(await readFile(file, "utf8")));
+  } catch (error) {
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : String(error);
+    throw new Error(`AIRLOCK_SSH_MACHINES: ${file} is not usable: ${why}`, { cause: error });
+  }
+}
 
 export const sshConfig = z.strictObject({
   machine: word,

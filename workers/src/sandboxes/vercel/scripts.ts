@@ -19,7 +19,7 @@ export const UNFIT_EXIT = 64;
 /** `prepare <bytes> <files>`: the work area is a file system of its own, so that it is bounded. */
 export const PREPARE = `
 set -eu
-for tool in setpriv prlimit find tar gzip mount; do
+for tool in setpriv prlimit unshare find tar gzip mount; do
   command -v "$tool" >/dev/null || { echo "the image has no $tool" >&2; exit ${UNFIT_EXIT}; }
 done
 umask 022
@@ -31,7 +31,9 @@ grep '^oom_kill ' /proc/vmstat >/airlock/oom || true
 
 /**
  * `launch <uid> <pids> <targets> -- <agent's command>`: unpacks what was brought, one archive a target, hands the work
- * area over and becomes the agent. Descriptor 3 is the channel; what is printed past the agent is stderr.
+ * area over and becomes the agent. Descriptor 3 is the channel; what is printed past the agent is stderr. The program has
+ * a pid namespace of its own: the vendor's processes are none of its business, and a script that waits is idle only where
+ * all processes that it sees wait.
  */
 export const LAUNCH = `
 set -eu
@@ -53,9 +55,10 @@ cd /work
 touch /airlock/born
 echo 1000 >/proc/self/oom_score_adj || true
 exec prlimit "--nproc=$pids:$pids" --core=0:0 -- \\
+  unshare --mount --pid --fork --kill-child --mount-proc -- \\
   setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all -- \\
   env -i "PATH=$PATH" HOME=/home/guest LANG=C.UTF-8 TZ=UTC TMPDIR=/tmp \\
-  sh -c 'exec "$@" 3>&1 1>&2 </dev/null' sh "$@"
+  sh -c '"$@" 3>&1 1>&2 </dev/null; exit $?' sh "$@"
 `;
 
 /** `end <uid>`: one signal for all that this user runs, forks under way included; twice, to see that it is so. */

@@ -49,7 +49,10 @@ export async function startSshServer(options: SshServerOptions = {}): Promise<Ss
   await writeFile(file("config"), configuration(file, port, home, options));
   const server = spawn("/usr/sbin/sshd", ["-D", "-f", file("config"), "-E", file("log")], { stdio: "ignore" });
   const ended = once(server, "exit");
-  await Promise.race([listening(port), ended.then(async () => Promise.reject(new Error(await readFile(file("log"), "utf8"))))]);
+  await Promise.race([
+    listening(port),
+    ended.then(async () => Promise.reject(new Error(await readFile(file("log"), "utf8")))),
+  ]);
   const hostKey = (await readFile(file("host.pub"), "utf8")).trim();
   return {
     machine: { host: "127.0.0.1", port, user: userInfo().username, identityFile: file("user"), hostKey },
@@ -86,9 +89,10 @@ function configuration(file: (name: string) => string, port: number, home: strin
 async function listening(port: number): Promise<void> {
   for (;;) {
     const socket = connect(port, "127.0.0.1");
-    const up = await Promise.race([once(socket, "connect").then(() => true), once(socket, "error").then(() => false)]).catch(
-      () => false,
-    );
+    const up = await Promise.race([
+      once(socket, "connect").then(() => true),
+      once(socket, "error").then(() => false),
+    ]).catch(() => false);
     socket.destroy();
     if (up) return;
     await sleep(20);

@@ -21,7 +21,7 @@ export async function sendLogs(
   // Whoever stopped reading is not waited for.
   response.once("close", () => command.news.emit("more"));
   let sent = 0;
-  for (let next = 0; !response.destroyed; ) {
+  for (let next = 0; !response.destroyed;) {
     const entry = command.log[next];
     if (entry !== undefined) {
       next++;

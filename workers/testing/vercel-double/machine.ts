@@ -42,7 +42,18 @@ export async function startMachine(id: string): Promise<Machine> {
   return {
     run: ({ cmd, args, cwd = HOME, env = {}, sudo = false }) => {
       const user = sudo ? [] : ["--setuid", USER, "--setgid", USER];
-      const into = ["nsenter", "--target", pid, "--mount", "--pid", "--net", "--ipc", "--uts", ...user, `--wdns=${cwd}`];
+      const into = [
+        "nsenter",
+        "--target",
+        pid,
+        "--mount",
+        "--pid",
+        "--net",
+        "--ipc",
+        "--uts",
+        ...user,
+        `--wdns=${cwd}`,
+      ];
       return spawn("sh", [...inGroup, ...into, "--", cmd, ...args], {
         stdio: ["pipe", "pipe", "pipe"],
         env: { PATH, HOME: sudo ? "/root" : HOME, ...env },
@@ -66,7 +77,10 @@ async function makeRoot(): Promise<string> {
   }
   await chmod(path.join(root, "tmp"), 0o1777);
   await chown(path.join(root, "vercel/sandbox"), Number(USER), Number(USER));
-  await writeFile(path.join(root, "etc/passwd"), `root:x:0:0::/root:/bin/sh\nvercel-sandbox:x:${USER}:${USER}::/:/bin/sh\n`);
+  await writeFile(
+    path.join(root, "etc/passwd"),
+    `root:x:0:0::/root:/bin/sh\nvercel-sandbox:x:${USER}:${USER}::/:/bin/sh\n`,
+  );
   return root;
 }
 

@@ -82,7 +82,15 @@ export class SshLease implements Lease {
     const seconds = Math.ceil((limits.timeoutMs + (live ? 0 : replayMs)) / 1000) + MARGIN_S;
     const bounds = [own.memoryBytes, own.pids, Math.max(1, Math.round(own.cpus * 100)), seconds];
     const sizes = load.archives.map(({ bytes }) => bytes).join();
-    const args = [leaseId, facts.group, ...bounds, sizes, own.diskBytes, own.files, facts.isRoot ? randomInt(USERS.from, USERS.to) : 0].map(String);
+    const args = [
+      leaseId,
+      facts.group,
+      ...bounds,
+      sizes,
+      own.diskBytes,
+      own.files,
+      facts.isRoot ? randomInt(USERS.from, USERS.to) : 0,
+    ].map(String);
     return { leaseId, load, args };
   }
 

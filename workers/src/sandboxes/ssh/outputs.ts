@@ -89,7 +89,7 @@ class Reader {
   }
 
   async *bytes(count: number): AsyncGenerator<Buffer> {
-    for (let left = count; left > 0; ) {
+    for (let left = count; left > 0;) {
       if (this.#rest.length === 0 && !(await this.#more())) throw new MachineError("a file came only in part");
       const part = this.#rest.subarray(0, left);
       this.#rest = this.#rest.subarray(part.length);

@@ -142,7 +142,7 @@ mkfifo "$lease/lines"
 : >"$lease/born"
 exec 5<&0
 (enter "$into" "$name" "$memory" "$pids" "$cpu" timeout -s KILL "$seconds" $as \
-  bwrap --args 8 sh -c 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2' sh node /agent/agent.cjs --in 3 --out 4 \
+  bwrap --args 8 sh -c 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2' sh node /agent/agent.cjs --in 3 --out 4 --relay \
   8<$view/walls 9<$view/filter <"$lease/lines" 5<&-) &
 main=$!
 # However the worker's side ends, nobody is left to run for.

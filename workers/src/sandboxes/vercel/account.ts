@@ -57,7 +57,8 @@ export class VercelAccount {
       const sandbox = await persist(() => Sandbox.get({ ...this.#access, name, resume: false }));
       await this.delete(sandbox);
     } catch (error) {
-      if (faultOf(error) !== "gone") throw new Error(`Vercel does not delete a sandbox: ${wordsOf(error)}`, { cause: error });
+      if (faultOf(error) !== "gone")
+        throw new Error(`Vercel does not delete a sandbox: ${wordsOf(error)}`, { cause: error });
     }
   }
 

@@ -31,7 +31,7 @@ export interface CommandHandle {
 export async function followCommand(handle: CommandHandle, listener: LogListener): Promise<CommandEnd> {
   const seen = { stdout: new SeenText({ exact: true }), stderr: new SeenText({ exact: false }) };
   let exitCode: number | null = null;
-  for (let vain = 0; vain < VAIN_READINGS; ) {
+  for (let vain = 0; vain < VAIN_READINGS;) {
     const reading = await readOnce(handle.command, seen, listener);
     if (reading.fault instanceof LogChanged) return { kind: "gone", reason: reading.fault.message };
     if (exitCode !== null && reading.fault === null) return { kind: "exited", exitCode };

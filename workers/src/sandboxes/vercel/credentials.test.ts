@@ -11,7 +11,11 @@ it("takes token, team and project, all three", () => {
 it("takes team and project out of an OIDC token", () => {
   const claims = Buffer.from(JSON.stringify({ owner_id: "team", project_id: "project" })).toString("base64url");
   const token = `e30.${claims}.signature`;
-  expect(findCredentials({ ...NONE, VERCEL_OIDC_TOKEN: token })).toEqual({ token, teamId: "team", projectId: "project" });
+  expect(findCredentials({ ...NONE, VERCEL_OIDC_TOKEN: token })).toEqual({
+    token,
+    teamId: "team",
+    projectId: "project",
+  });
 });
 
 it.each([

@@ -14,7 +14,11 @@ const TALK = `
   for (let i = 0; i < 5; i++) { console.log("line " + i); seen.push(await tools.x.next({ i })); }
   console.log("end");
   return seen`;
-const TOLD = { outcome: returned([0, 1, 2, 3, 4]), stdout: "line 0\nline 1\nline 2\nline 3\nline 4\nend\n", stderr: "" };
+const TOLD = {
+  outcome: returned([0, 1, 2, 3, 4]),
+  stdout: "line 0\nline 1\nline 2\nline 3\nline 4\nend\n",
+  stderr: "",
+};
 
 // Each makes several sandboxes.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
@@ -88,7 +92,8 @@ describeNeeding(["root", "bwrap"], "the provider vercel, when its API fails", ()
     const guest = await startGuest(provider, {
       code: "return 1",
       lease: { config },
-      onLease: async () => double.faults.add({ method: "POST", path: /\/cmd$/, times: 1, status: 500, afterwards: true }),
+      onLease: async () =>
+        double.faults.add({ method: "POST", path: /\/cmd$/, times: 1, status: 500, afterwards: true }),
     });
     const before = only().commands.size;
     expect((await guest.running.outcome).kind).toBe("lost");
@@ -167,7 +172,10 @@ describeNeeding(["root", "bwrap"], "the provider vercel, when its API fails", ()
     await double.fetch("https://vercel.com/api/v3/sandboxes", request);
     expect((await provider.leftovers()).toSorted()).toEqual(ids.toSorted());
     await Promise.all(leases.map((lease) => lease.release()));
-    await double.fetch(`https://vercel.com/api/v2/sandboxes/${others.name}`, { method: "DELETE", headers: authorized() });
+    await double.fetch(`https://vercel.com/api/v2/sandboxes/${others.name}`, {
+      method: "DELETE",
+      headers: authorized(),
+    });
     expect(double.sandboxes.size).toBe(0);
   });
 

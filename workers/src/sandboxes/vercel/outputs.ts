@@ -34,7 +34,12 @@ function* parseList(text: string): Generator<Found> {
   }
 }
 
-function whyLeft({ type, links, size, path }: Found, bounds: OutputBounds, files: number, total: number): string | null {
+function whyLeft(
+  { type, links, size, path }: Found,
+  bounds: OutputBounds,
+  files: number,
+  total: number,
+): string | null {
   if (type !== "f") return "it is no regular file";
   if (links > 1) return "it has other names";
   // The log carries text: another name cannot be asked for.

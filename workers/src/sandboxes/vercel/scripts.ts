@@ -33,7 +33,8 @@ grep '^oom_kill ' /proc/vmstat >/airlock/oom || true
  * `launch <uid> <pids> <targets> -- <agent's command>`: unpacks what was brought, one archive a target, hands the work
  * area over and becomes the agent. Descriptor 3 is the channel; what is printed past the agent is stderr. The program has
  * a pid namespace of its own: the vendor's processes are none of its business, and a script that waits is idle only where
- * all processes that it sees wait.
+ * all processes that it sees wait. The first process there is root's, so that it outlives the program by as long as it
+ * takes to tell how that ended; what it would say of that itself is nobody's output.
  */
 export const LAUNCH = `
 set -eu
@@ -56,9 +57,9 @@ touch /airlock/born
 echo 1000 >/proc/self/oom_score_adj || true
 exec prlimit "--nproc=$pids:$pids" --core=0:0 -- \\
   unshare --mount --pid --fork --kill-child --mount-proc -- \\
+  sh -c 'exec 6>&2 2>/dev/null; (exec "$@" 3>&1 1>&6 2>&6 6>&- </dev/null); exit $?' sh \\
   setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all -- \\
-  env -i "PATH=$PATH" HOME=/home/guest LANG=C.UTF-8 TZ=UTC TMPDIR=/tmp \\
-  sh -c '"$@" 3>&1 1>&2 </dev/null; exit $?' sh "$@"
+  env -i "PATH=$PATH" HOME=/home/guest LANG=C.UTF-8 TZ=UTC TMPDIR=/tmp "$@"
 `;
 
 /** `end <uid>`: one signal for all that this user runs, forks under way included; twice, to see that it is so. */

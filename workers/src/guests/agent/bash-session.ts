@@ -11,18 +11,14 @@ import {
 } from "node:fs";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
-import type { Readable } from "node:stream";
 import { CALL_INPUT_CHARS, CALL_PATH_CHARS } from "../javascript/call-limits.ts";
 import type { Connection } from "./connection.ts";
 import { failure } from "./failure.ts";
 import type { Message, Order } from "./order.ts";
 import { isQuiet } from "./quiet-processes.ts";
-import { printText } from "./standard-output.ts";
 
 /** What is read from a script's output at most; the worker's own limit is far below. */
 const OUTPUT_BYTES = 8 * 1024 * 1024;
-/** How long a script's last words may be under way. */
-const LAST_OUTPUT_MS = 500;
 const FIRST_LOOK_MS = 2;
 const LAST_LOOK_MS = 250;
 
@@ -64,13 +60,9 @@ export class BashSession {
   #turn = 0;
   #look: NodeJS.Timeout | undefined;
 
-  /** Where descriptors 1 and 2 of the agent are not told apart, what the script prints goes through the channel. */
-  readonly #relays: boolean;
-
-  constructor(order: Order, connection: Connection, relays: boolean) {
+  constructor(order: Order, connection: Connection) {
     this.#order = order;
     this.#connection = connection;
-    this.#relays = relays;
   }
 
   run(): void {
@@ -94,7 +86,7 @@ export class BashSession {
       for (const line of lines) this.#call(line);
     });
     const child = childProcess().spawn("bash", [at("task.sh")], {
-      stdio: this.#relays ? ["ignore", "pipe", "pipe"] : ["ignore", "inherit", "inherit"],
+      stdio: ["ignore", "inherit", "inherit"],
       env: {
         ...process.env,
         PATH: `${this.#folder}:${process.env["PATH"]}`,
@@ -103,19 +95,7 @@ export class BashSession {
       },
     });
     child.once("error", (error) => this.#end(failure(`the script cannot be started: ${error.message}`)));
-    this.#relay(1, child.stdout);
-    this.#relay(2, child.stderr);
-    child.once("exit", (code, signal) => {
-      const ended = () => this.#ended(code, signal);
-      if (!this.#relays) return ended();
-      child.once("close", ended);
-      // What it left running may hold its output open for ever.
-      setTimeout(ended, LAST_OUTPUT_MS);
-    });
-  }
-
-  #relay(fd: 1 | 2, stream: Readable | null): void {
-    stream?.setEncoding("utf8").on("data", (text: string) => printText(fd, text, this.#connection.send));
+    child.once("exit", (code, signal) => this.#ended(code, signal));
   }
 
   take(message: Message): void {

@@ -16,7 +16,6 @@ function start(): void {
   const folder = argument("--in-dir");
   const from: Way =
     folder === null ? { kind: "descriptor", fd: Number(argument("--in") ?? 3) } : { kind: "folder", path: folder };
-  const relays = process.argv.includes("--relay");
   const connection = connect(from, Number(argument("--out") ?? 3));
   process.removeAllListeners("warning");
   process.argv.length = 1;
@@ -28,7 +27,7 @@ function start(): void {
     if (session !== null) return session.take(message);
     connection.hold(false);
     const order = message[1] as Order;
-    session = order.language === "BASH" ? new BashSession(order, connection, relays) : new Session(order, connection);
+    session = order.language === "BASH" ? new BashSession(order, connection) : new Session(order, connection);
     session.run();
   });
 }

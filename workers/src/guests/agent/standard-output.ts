@@ -17,7 +17,7 @@ function replace(name: "stdout" | "stderr", fd: 1 | 2, send: Send): void {
     decodeStrings: false,
     write(chunk: string | Buffer, encoding, done) {
       const text = typeof chunk === "string" && encoding !== "hex" && encoding !== "base64" ? chunk : null;
-      printText(fd, text ?? decoder.write(Buffer.from(chunk as string, encoding as "utf8")), send);
+      print(fd, text ?? decoder.write(Buffer.from(chunk as string, encoding as "utf8")), send);
       done();
     },
   });
@@ -25,7 +25,7 @@ function replace(name: "stdout" | "stderr", fd: 1 | 2, send: Send): void {
   Object.defineProperty(process, name, { value: stream, configurable: true, enumerable: true, writable: true });
 }
 
-export function printText(fd: 1 | 2, text: string, send: Send): void {
+function print(fd: 1 | 2, text: string, send: Send): void {
   for (let at = 0; at < text.length;) {
     let end = Math.min(at + PIECE_CHARS, text.length);
     // A pair of surrogates is one character.

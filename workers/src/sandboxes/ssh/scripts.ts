@@ -1,3 +1,5 @@
+import { RELAY_SHELL } from "../channel/relayed-output.ts";
+
 /**
  * What runs on the machine, outside of the sandbox: put there once, by hash, and called with words alone. Plain `sh`,
  * with what util-linux and bubblewrap bring.
@@ -102,6 +104,7 @@ const INSIDE = `
 lease=$1
 shift
 . "$(dirname "$0")/library.sh"
+${RELAY_SHELL.text}
 id=$1 group=$2 memory=$3 pids=$4 cpu=$5 seconds=$6 archives=$7 disk=$8 files=$9 user=\${10}
 name=airlock-$id
 view=${VIEW}
@@ -110,9 +113,9 @@ into=$group
 [ "$group" = user ] && into=none
 unfit() { echo "it cannot be prepared: $1" >&2; exit ${EXITS.unfit}; }
 mount -t tmpfs -o mode=0755,size=8m airlock /mnt || unfit "no file system can be mounted"
-mkdir -p $view/work $view/home $view/layers
+mkdir -p $view/work $view/home $view/tmp $view/shm $view/layers
 chmod 0755 $view $view/layers
-for area in work home; do
+for area in work home tmp shm; do
   mount -t tmpfs -o "size=$disk,nr_inodes=$files,mode=0755,nosuid,nodev" airlock $view/$area || unfit "no work area"
 done
 : >$view/node
@@ -134,16 +137,21 @@ for bytes in $(echo "$archives" | tr , ' '); do
 done
 as=
 if [ "$(id -u)" = 0 ] && [ "$user" != 0 ]; then
-  chown -R -h "$user:$user" $view/work $view/home
+  chown -R -h "$user:$user" $view/work $view/home $view/tmp $view/shm
   as="setpriv --reuid $user --regid $user --clear-groups --"
 fi
 chmod -R a+rX $view/layers
 mkfifo "$lease/lines"
 : >"$lease/born"
+mkfifo "$lease/out" "$lease/err"
+relay 1 "$lease/lock" <"$lease/out" >/dev/null &
+outs=$!
+relay 2 "$lease/lock" <"$lease/err" >/dev/null &
+errs=$!
 exec 5<&0
 (enter "$into" "$name" "$memory" "$pids" "$cpu" timeout -s KILL "$seconds" $as \
-  bwrap --args 8 sh -c 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2' sh node /agent/agent.cjs --in 3 --out 4 --relay \
-  8<$view/walls 9<$view/filter <"$lease/lines" 5<&-) &
+  bwrap --args 8 sh -c 'exec "$@" 3<&0 0</dev/null' sh node /agent/agent.cjs --in 3 --out 4 \
+  8<$view/walls 9<$view/filter <"$lease/lines" 4>&1 >"$lease/out" 2>"$lease/err" 5<&-) &
 main=$!
 # However the worker's side ends, nobody is left to run for.
 { cat || :; kill -9 $main; } <&5 >"$lease/lines" 2>/dev/null &
@@ -151,6 +159,7 @@ main=$!
 exec 5<&- 2>/dev/null
 code=0
 wait $main || code=$?
+wait $outs $errs || :
 was_killed "$group" "$name" && [ $code -ne 0 ] && code=${EXITS.outOfMemory}
 [ $code -gt ${LARGEST_EXIT} ] && [ $code -ne ${EXITS.outOfMemory} ] && code=${LARGEST_EXIT}
 if [ -n "$(find $view/work -mindepth 1 ! -type d -cnewer "$lease/born" -print -quit)" ]; then
@@ -170,7 +179,7 @@ exec sh "$here/run.sh" "$@"
 /** What the worker must know of the machine, a line each. */
 const FACTS = `
 . "$(dirname "$0")/library.sh"
-for tool in bwrap unshare setpriv mount timeout tar head find node; do
+for tool in ${RELAY_SHELL.tools.join(" ")} bwrap unshare setpriv mount timeout tar head find node; do
   command -v $tool >/dev/null || { echo "the machine has no $tool" >&2; exit 1; }
 done
 case $HOME/ in /mnt/*) echo "the home folder is below /mnt, which sandboxes have for themselves" >&2; exit 1 ;; esac
@@ -222,7 +231,7 @@ let room = Number(limit);
 const write = (bytes) => { for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at); };
 const tell = (entry) => write(Buffer.from(JSON.stringify(entry) + "\\n"));
 function visit(folder, prefix) {
-  for (const raw of readdirSync(folder, { encoding: "buffer" })) {
+  for (const raw of readdirSync(folder, { encoding: "buffer" }).sort(Buffer.compare)) {
     const name = raw.toString();
     const path = prefix + name;
     const file = Buffer.concat([folder, Buffer.from("/"), raw]);

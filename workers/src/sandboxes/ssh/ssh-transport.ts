@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { RelayedOutput } from "../channel/relayed-output.ts";
 import type { Transport, TransportEnd, TransportListener } from "../channel/transport.ts";
 import { CONNECTION_EXIT, type SshChild } from "./connection.ts";
 import type { SshHost } from "./host.ts";
@@ -25,6 +26,7 @@ type Opened = SshChild & { readonly loggedIn: () => void };
 export class SshTransport implements Transport {
   readonly ended: Promise<TransportEnd>;
   readonly #host: SshHost;
+  readonly #relayed = new RelayedOutput();
   #listener: TransportListener | null = null;
   #waiting: string[] = [];
   #opened: Opened | null = null;
@@ -125,8 +127,9 @@ export class SshTransport implements Transport {
   }
 
   #hearErrors(piece: Buffer): void {
-    if (this.#isUp) this.#listener?.raw(2, piece);
-    else this.#lastWords = (this.#lastWords + piece.toString()).slice(-LAST_WORDS_CHARS);
+    const text = piece.toString("latin1");
+    if (!this.#isUp) this.#lastWords = (this.#lastWords + text).slice(-LAST_WORDS_CHARS);
+    for (const [fd, printed] of this.#relayed.take(text)) this.#listener?.raw(fd, printed);
   }
 
   async #judge(code: number | null, { reason }: SshChild): Promise<TransportEnd> {

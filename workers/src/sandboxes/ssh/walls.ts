@@ -14,15 +14,13 @@ export interface MachineFacts {
   readonly folders: readonly string[];
 }
 
-const TMP_BYTES = 64 * 1024 * 1024;
-
 /**
  * bubblewrap's arguments for a guest: no network, no rights, nothing of the machine but its programs, read-only. The
  * same walls as the process provider's, around the folders that `inside.sh` has put together.
  */
 export function guestWalls(facts: MachineFacts, targets: readonly string[]): string[] {
   const environment = Object.entries({ ...GUEST_ENVIRONMENT, PATH: `/airlock/bin:${GUEST_ENVIRONMENT.PATH}` });
-  const sized = (target: string) => ["--size", String(TMP_BYTES), "--tmpfs", target];
+  const areas = { work: "/work", home: GUEST_ENVIRONMENT.HOME, tmp: "/tmp", shm: "/dev/shm" };
   const etc = ["alternatives", "ld.so.cache"].map((name) => `/etc/${name}`);
   return [
     ...["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"],
@@ -33,8 +31,8 @@ export function guestWalls(facts: MachineFacts, targets: readonly string[]): str
     ...facts.folders.flatMap((name) => ["--ro-bind", `/${name}`, `/${name}`]),
     ...etc.flatMap((file) => ["--ro-bind-try", file, file]),
     ...["--ro-bind", `${VIEW}/node`, "/airlock/bin/node", "--ro-bind", `${VIEW}/agent.cjs`, "/agent/agent.cjs"],
-    ...["--proc", "/proc", "--dev", "/dev", ...sized("/tmp"), ...sized("/dev/shm")],
-    ...["--bind", `${VIEW}/work`, "/work", "--bind", `${VIEW}/home`, GUEST_ENVIRONMENT.HOME],
+    ...["--proc", "/proc", "--dev", "/dev"],
+    ...Object.entries(areas).flatMap(([area, target]) => ["--bind", `${VIEW}/${area}`, target]),
     ...targets.flatMap((target, i) => ["--ro-bind", `${VIEW}/layers/${i + 1}`, target]),
     ...["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/work"],
   ];

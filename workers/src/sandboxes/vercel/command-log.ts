@@ -29,7 +29,7 @@ export interface CommandHandle {
  * was begun after the command's end.
  */
 export async function followCommand(handle: CommandHandle, listener: LogListener): Promise<CommandEnd> {
-  const seen = { stdout: new SeenText({ exact: true }), stderr: new SeenText({ exact: false }) };
+  const seen = { stdout: new SeenText(), stderr: new SeenText() };
   let exitCode: number | null = null;
   for (let vain = 0; vain < VAIN_READINGS;) {
     const reading = await readOnce(handle.command, seen, listener);

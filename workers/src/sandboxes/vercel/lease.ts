@@ -10,7 +10,7 @@ import { bring } from "./packing.ts";
 import { FOLDERS } from "./scripts.ts";
 
 const AGENT = `${FOLDERS.agents}/agent.cjs`;
-const AGENT_COMMAND = ["node", AGENT, "--in-dir", FOLDERS.lines, "--out", "3", "--relay"];
+const AGENT_COMMAND = ["node", AGENT, "--in-dir", FOLDERS.lines, "--out", "3"];
 
 /** The one guest of one machine. */
 export class VercelLease implements Lease {

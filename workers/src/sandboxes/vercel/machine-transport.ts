@@ -1,3 +1,4 @@
+import { RelayedOutput } from "../channel/relayed-output.ts";
 import type { Transport, TransportEnd, TransportListener } from "../channel/transport.ts";
 import { type CommandEnd, followCommand } from "./command-log.ts";
 import { faultOf, wordsOf } from "./failures.ts";
@@ -28,6 +29,7 @@ export class MachineTransport implements Transport {
   readonly #lines: LineWriter;
   readonly #lost = Promise.withResolvers<TransportEnd>();
   readonly #launched = Promise.withResolvers<boolean>();
+  readonly #relayed = new RelayedOutput();
   #listener: TransportListener | null = null;
   #killed = false;
 
@@ -61,7 +63,8 @@ export class MachineTransport implements Transport {
       await launch.before();
       if (this.#killed) return { kind: "exited", exitCode: null, signal: "SIGKILL" };
       const { uid, limits } = this.#machine;
-      const args = [String(uid), String(limits.pids), ...launch.targets, "--", ...launch.agent];
+      const bounds = [uid, limits.pids, limits.diskBytes, limits.files].map(String);
+      const args = [...bounds, ...launch.targets, "--", ...launch.agent];
       const handle = await this.#machine.launch(LAUNCH, args);
       this.#launched.resolve(true);
       return await this.#judge(await followCommand(handle, { hear: (stream, text) => this.#hear(stream, text) }));
@@ -73,8 +76,8 @@ export class MachineTransport implements Transport {
   }
 
   #hear(stream: "stdout" | "stderr", text: string): void {
-    if (stream === "stdout") this.#listener?.data(text);
-    else this.#listener?.raw(2, Buffer.from(text));
+    if (stream === "stdout") return this.#listener?.data(text);
+    for (const [fd, piece] of this.#relayed.take(text)) this.#listener?.raw(fd, piece);
   }
 
   async #judge(end: CommandEnd): Promise<TransportEnd> {

@@ -15,7 +15,7 @@ export async function* collectOutputs(machine: VercelMachine, bounds: OutputBoun
   const { stdout } = await persist(() => machine.runAsRoot(COLLECT, [String(machine.uid)]));
   let files = 0;
   let total = 0;
-  for (const { type, links, size, path } of parseList(stdout)) {
+  for (const { type, links, size, path } of parseList(stdout).toSorted(byPath)) {
     const left = whyLeft({ type, links, size, path }, bounds, files, total);
     if (left !== null) {
       bounds.onLeft(path, left);
@@ -27,11 +27,16 @@ export async function* collectOutputs(machine: VercelMachine, bounds: OutputBoun
   }
 }
 
-function* parseList(text: string): Generator<Found> {
-  for (const entry of text.split("\0")) {
+function parseList(text: string): Found[] {
+  return text.split("\0").flatMap((entry) => {
     const [, type = "", links, size, path = ""] = /^(\w) (\d+) (\d+) (.*)$/s.exec(entry) ?? [];
-    if (path !== "") yield { type, links: Number(links), size: Number(size), path };
-  }
+    return path === "" ? [] : [{ type, links: Number(links), size: Number(size), path }];
+  });
+}
+
+/** So that what is left, where there is too much, is the same each time. */
+function byPath(a: Found, b: Found): number {
+  return a.path < b.path ? -1 : 1;
 }
 
 function whyLeft(

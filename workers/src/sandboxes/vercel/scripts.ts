@@ -1,3 +1,5 @@
+import { RELAY_SHELL } from "../channel/relayed-output.ts";
+
 /**
  * What is run in the machine, in the shell that every image has. `$0` and the rest are given as arguments, never put
  * into the text. All but the program itself is run as root; the program is a user of its own, without any right.
@@ -19,7 +21,7 @@ export const UNFIT_EXIT = 64;
 /** `prepare <bytes> <files>`: the work area is a file system of its own, so that it is bounded. */
 export const PREPARE = `
 set -eu
-for tool in setpriv prlimit unshare find tar gzip mount; do
+for tool in setpriv prlimit unshare find tar gzip mount ${RELAY_SHELL.tools.join(" ")}; do
   command -v "$tool" >/dev/null || { echo "the image has no $tool" >&2; exit ${UNFIT_EXIT}; }
 done
 umask 022
@@ -30,17 +32,18 @@ grep '^oom_kill ' /proc/vmstat >/airlock/oom || true
 `;
 
 /**
- * `launch <uid> <pids> <targets> -- <agent's command>`: unpacks what was brought, one archive a target, hands the work
- * area over and becomes the agent. Descriptor 3 is the channel; what is printed past the agent is stderr. The program has
+ * `launch <uid> <pids> <bytes> <files> <targets> -- <agent's command>`: unpacks what was brought, one archive a target, hands the work
+ * area over and becomes the agent. Descriptor 3 is the channel; what is printed past the agent is relayed. The program has
  * a pid namespace of its own: the vendor's processes are none of its business, and a script that waits is idle only where
  * all processes that it sees wait. The first process there is root's, so that it outlives the program by as long as it
  * takes to tell how that ended; what it would say of that itself is nobody's output.
  */
 export const LAUNCH = `
 set -eu
+${RELAY_SHELL.text}
 umask 022
-uid=$1 pids=$2
-shift 2
+uid=$1 pids=$2 disk=$3 files=$4
+shift 4
 number=0
 while [ "$1" != "--" ]; do
   mkdir -p "$1"
@@ -50,16 +53,31 @@ while [ "$1" != "--" ]; do
   shift
 done
 shift
-chown -R -h "$uid:$uid" /work /home/guest
+chown -R -h "$uid:$uid" /work
 chmod 0755 /work /agent
 cd /work
 touch /airlock/born
 echo 1000 >/proc/self/oom_score_adj || true
-exec prlimit "--nproc=$pids:$pids" --core=0:0 -- \\
+mkfifo /airlock/out /airlock/err
+relay 1 /airlock/lock </airlock/out >/dev/null &
+outs=$!
+relay 2 /airlock/lock </airlock/err >/dev/null &
+errs=$!
+code=0
+(exec prlimit "--nproc=$pids:$pids" --core=0:0 -- \\
   unshare --mount --pid --fork --kill-child --mount-proc -- \\
-  sh -c 'exec 6>&2 2>/dev/null; (exec "$@" 3>&1 1>&6 2>&6 6>&- </dev/null); exit $?' sh \\
+  sh -c '
+    own=$1
+    shift
+    for area in /tmp /dev/shm /home/guest; do mount -t tmpfs -o "$own,nosuid,nodev" airlock $area || exit ${UNFIT_EXIT}; done
+    exec 6>&2 2>/dev/null
+    (exec "$@" 2>&6 6>&-)
+    exit $?' sh "size=$disk,nr_inodes=$files,mode=0755,uid=$uid,gid=$uid" \\
   setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all -- \\
-  env -i "PATH=$PATH" HOME=/home/guest LANG=C.UTF-8 TZ=UTC TMPDIR=/tmp "$@"
+  env -i "PATH=$PATH" HOME=/home/guest LANG=C.UTF-8 TZ=UTC TMPDIR=/tmp "$@" \\
+  3>&1 >/airlock/out 2>/airlock/err </dev/null) || code=$?
+wait $outs $errs
+exit $code
 `;
 
 /** `end <uid>`: one signal for all that this user runs, forks under way included; twice, to see that it is so. */

@@ -7,19 +7,13 @@ export class LogChanged extends Error {
 
 /**
  * What was heard of one stream of a log, which each reading tells again from its start: a reading gives only what is
- * new. Counted in characters, since pieces are cut otherwise each time; a hash shows that it is the same text.
+ * new. Counted in characters, since pieces are cut otherwise each time (and all of it is ASCII); a hash shows that it is the same text.
  */
 export class SeenText {
   #hash = createHash("sha256");
   #seen = 0;
   #at = 0;
   #again = createHash("sha256");
-  readonly #exact: boolean;
-
-  /** What is no ASCII may be decoded otherwise where it is cut otherwise: then its length alone must do. */
-  constructor({ exact }: { readonly exact: boolean }) {
-    this.#exact = exact;
-  }
 
   rewind(): void {
     this.#at = 0;
@@ -39,7 +33,7 @@ export class SeenText {
 
   #compare(told: string): void {
     this.#again.update(told);
-    if (!this.#exact || this.#at < this.#seen) return;
+    if (this.#at < this.#seen) return;
     if (!this.#again.copy().digest().equals(this.#hash.copy().digest())) {
       throw new LogChanged("what the sandbox had said is told otherwise when it is asked again");
     }

@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import type { Writable } from "node:stream";
 import { CONNECTION_EXIT, type SshChild } from "./connection.ts";
 
 /** A machine cannot be reached; or it can, and does not do what it was asked. */
@@ -20,7 +19,7 @@ export async function ask({ child, reason }: SshChild, input?: Buffer): Promise<
     else pieces.push(piece);
   });
   child.stderr?.on("data", (piece: Buffer) => (errors = (errors + piece.toString()).slice(-2_000)));
-  const stdin = child.stdin as Writable | null;
+  const stdin = child.stdin;
   stdin?.on("error", () => {});
   stdin?.end(input);
   const [code] = (await once(child, "close").catch((error: unknown) => {

@@ -21,7 +21,7 @@ export interface SshFiles {
 export interface SshChild {
   readonly child: ChildProcess;
   /** Why there is no connection, or no more; to be asked once it has ended. */
-  reason(): Promise<string>;
+  readonly reason: () => Promise<string>;
 }
 
 export async function writeKnownHost({ folder }: SshFiles, name: string, machine: SshMachine): Promise<void> {

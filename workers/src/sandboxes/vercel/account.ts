@@ -25,7 +25,7 @@ export class VercelAccount {
     const size = { resources: { vcpus }, timeout: timeoutMs, ...(region !== undefined && { region }) };
     const source = runtime !== undefined ? { runtime } : image !== undefined ? { image } : {};
     try {
-      return await Sandbox.create({ ...base, ...size, ...source } as Parameters<typeof Sandbox.create>[0]);
+      return await Sandbox.create({ ...base, ...size, ...source });
     } catch (error) {
       throw new LeaseError(`Vercel gives no sandbox: ${wordsOf(error)}`, { cause: error });
     }

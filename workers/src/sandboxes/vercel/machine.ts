@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { type Command, Sandbox, type Session } from "@vercel/sandbox";
+import type { Command, Sandbox, Session } from "@vercel/sandbox";
 import { LeaseError } from "../port.ts";
 import type { CommandHandle } from "./command-log.ts";
 import { chooseVcpus, type VercelConfig } from "./config.ts";

@@ -24,7 +24,7 @@ COPY --from=build /app/workers/dist workers/dist
 
 FROM node:24-bookworm-slim
 RUN apt-get update \
-  && apt-get install -y --no-install-recommends bubblewrap \
+  && apt-get install -y --no-install-recommends bubblewrap openssh-client \
   && rm -rf /var/lib/apt/lists/*
 ENV NODE_ENV=production AIRLOCK_HOME=/var/lib/airlock AIRLOCK_HEALTH_HOST=0.0.0.0 AIRLOCK_HEALTH_PORT=4002
 WORKDIR /app

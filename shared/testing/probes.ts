@@ -25,6 +25,8 @@ const PROBES = {
     done`,
   ],
   runsc: ["runsc", "--version"],
+  // Debian's place for it, which is not in everyone's PATH. Its usage, which it prints for a wrong option, starts so.
+  sshd: ["sh", "-c", "/usr/sbin/sshd -? 2>&1 | grep -q OpenSSH && ssh -V"],
   root: ["sh", "-c", '[ "$(id -u)" = 0 ] || { echo "these tests run as root only" >&2; exit 1; }'],
 } as const satisfies Record<string, readonly [string, ...string[]]>;
 

@@ -1,5 +1,4 @@
 import { hostname } from "node:os";
-import { BUILT_IN_PROVIDERS } from "@airlock/shared/domain";
 import { storeEnv } from "@airlock/shared/files";
 import { commonEnv, count, type EnvSource, parseEnvWith, port } from "@airlock/shared/runtime";
 import { z } from "zod";
@@ -10,6 +9,8 @@ const list = z.string().transform((text) =>
     .map((item) => item.trim())
     .filter((item) => item !== ""),
 );
+
+const optional = z.string().min(1).nullable().default(null);
 
 const schema = z.object({
   ...commonEnv,
@@ -30,10 +31,16 @@ const schema = z.object({
   AIRLOCK_HEALTH_HOST: z.string().default("127.0.0.1"),
   AIRLOCK_WORKER_HOST: z.string().default(hostname()),
   AIRLOCK_TOOLS: list.default([]),
-  AIRLOCK_SANDBOXES: list.default([...BUILT_IN_PROVIDERS]),
+  /** Null: all of ours. */
+  AIRLOCK_SANDBOXES: list.nullable().default(null),
   AIRLOCK_PROVIDERS: list.default([]),
   AIRLOCK_HTTP_ALLOW: list.default([]),
   AIRLOCK_PARK_BY: z.enum(["snapshot", "replay"]).default("snapshot"),
+  AIRLOCK_SSH_MACHINES: optional,
+  VERCEL_OIDC_TOKEN: optional,
+  VERCEL_TOKEN: optional,
+  VERCEL_TEAM_ID: optional,
+  VERCEL_PROJECT_ID: optional,
 });
 
 const SECRET_PREFIX = "AIRLOCK_SECRET_";
@@ -76,6 +83,8 @@ export const HELP = `airlock worker: claims tasks and runs them in sandboxes
   AIRLOCK_S3_ENDPOINT      of an S3-compatible service (AWS); with AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
   AIRLOCK_HTTP_ALLOW       host:port pairs, separated by commas, that http.request may reach on private networks
   AIRLOCK_PARK_BY          how isolate guests are kept: snapshot, or replay (snapshot)
+  AIRLOCK_SSH_MACHINES     file that names the machines of the provider ssh (docs/operations.md)
+  VERCEL_OIDC_TOKEN        lets the provider vercel in; or VERCEL_TOKEN, VERCEL_TEAM_ID and VERCEL_PROJECT_ID
   AIRLOCK_WORKER_HOST      name shown for this worker (the host's name)
   AIRLOCK_LOG              log level (info)
 `;

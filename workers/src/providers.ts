@@ -7,6 +7,10 @@ import { findSocket } from "./sandboxes/docker/socket.ts";
 import { loadProviders } from "./sandboxes/load-providers.ts";
 import { createIsolateProvider } from "./sandboxes/isolate/index.ts";
 import { createProcessProvider } from "./sandboxes/process/index.ts";
+import { createSshProvider } from "./sandboxes/ssh/index.ts";
+import { readMachines } from "./sandboxes/ssh/machines.ts";
+import { findCredentials } from "./sandboxes/vercel/credentials.ts";
+import { createVercelProvider } from "./sandboxes/vercel/index.ts";
 import type { IsolationReport, ProbeResult, SandboxProvider } from "./sandboxes/port.ts";
 
 export interface ProvedProvider {
@@ -16,8 +20,8 @@ export interface ProvedProvider {
   readonly image: Buffer | null;
 }
 
-/** How each built-in provider is made; a worker makes those that it is to serve. */
-const MAKERS: Readonly<Record<string, (env: WorkerEnv, log: Logger) => SandboxProvider>> = {
+/** How each of our providers is made; a worker makes those that it is to serve. */
+const MAKERS: Readonly<Record<string, (env: WorkerEnv, log: Logger) => SandboxProvider | Promise<SandboxProvider>>> = {
   isolate: (env, log) =>
     createIsolateProvider({
       hosts: env.AIRLOCK_ISOLATE_HOSTS,
@@ -32,15 +36,17 @@ const MAKERS: Readonly<Record<string, (env: WorkerEnv, log: Logger) => SandboxPr
       warm: env.AIRLOCK_DOCKER_WARM,
       log: log.child({ provider: "docker" }),
     }),
+  vercel: (env) => createVercelProvider({ credentials: findCredentials(env) }),
+  ssh: async (env) => createSshProvider({ machines: await readMachines(env.AIRLOCK_SSH_MACHINES) }),
 };
 
 export async function createProviders(env: WorkerEnv, log: Logger): Promise<SandboxProvider[]> {
-  const builtIn = env.AIRLOCK_SANDBOXES.map((name) => {
+  const builtIn = (env.AIRLOCK_SANDBOXES ?? Object.keys(MAKERS)).map(async (name) => {
     const make = Object.hasOwn(MAKERS, name) ? MAKERS[name] : undefined;
     if (make === undefined) throw new Error(`AIRLOCK_SANDBOXES: there is no built-in provider ${JSON.stringify(name)}`);
     return make(env, log);
   });
-  return [...builtIn, ...(await loadProviders(env.AIRLOCK_PROVIDERS))];
+  return [...(await Promise.all(builtIn)), ...(await loadProviders(env.AIRLOCK_PROVIDERS))];
 }
 
 export interface UnprovedProvider {
@@ -62,7 +68,7 @@ export async function proveProviders(providers: readonly SandboxProvider[], log:
     const result = results[i] as ProbeResult;
     if (result.available) proved.push({ provider, ...result });
     else {
-      log.warn({ provider: provider.name, reason: result.reason }, "provider is not available here");
+      log.info({ provider: provider.name, reason: result.reason }, "provider is not available here");
       unproved.push({ provider, reason: result.reason });
     }
   }

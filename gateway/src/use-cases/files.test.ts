@@ -1,11 +1,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { newId } from "@airlock/shared/contracts";
+import { insertOutput } from "@airlock/shared/db";
 import { startS3Double, type S3Double } from "@airlock/shared/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Client } from "../../testing/client.ts";
 import { startTestGateway, type TestGateway } from "../../testing/gateway.ts";
-import { SUBMIT, SUBMIT_BATCH, type Submitted } from "../../testing/operations.ts";
+import { FORK, SUBMIT, SUBMIT_BATCH, type Submitted } from "../../testing/operations.ts";
+import { parkTask } from "../../testing/parked-task.ts";
 
 const home = mkdtempSync(path.join(tmpdir(), "airlock-files-in-"));
 let gateway: TestGateway;
@@ -147,6 +150,29 @@ it("a retry has the files of the task that it repeats", async () => {
   const { retryTask } = await client.data<{ retryTask: { id: string } }>(retry, { id });
   const [file] = await filesOf(retryTask.id);
   expect(await (await client.raw({ path: file?.url ?? "" })).text()).toBe(content);
+});
+
+it("a fork has the files of the task that it was made from, and what was newest in the session stays so", async () => {
+  const { id: taskId } = await parkTask(gateway.db, projectId);
+  const put = (name: string, text: string, task = taskId) =>
+    insertOutput(gateway.db, {
+      projectId,
+      taskId: task,
+      session: "forked",
+      name,
+      contentType: "text/plain",
+      bytes: Buffer.from(text),
+    });
+  await put("f", "older");
+  await put("f", "newer", newId());
+  const { forkTask } = await client.data<{ forkTask: { id: string } }>(FORK, { id: taskId });
+  const [file] = await filesOf(forkTask.id);
+  expect(await (await client.raw({ path: file?.url ?? "" })).text()).toBe("older");
+  const { sessionArtifacts } = await client.data<{ sessionArtifacts: { url: string }[] }>(
+    '{ sessionArtifacts(session: "forked") { url } }',
+  );
+  expect(sessionArtifacts).toHaveLength(1);
+  expect(await (await client.raw({ path: sessionArtifacts[0]?.url ?? "" })).text()).toBe("newer");
 });
 
 describe("on S3", () => {

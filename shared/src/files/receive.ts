@@ -49,7 +49,7 @@ export async function receive(source: AsyncIterable<Buffer>, options: ReceiveOpt
 }
 
 async function openNew(folder: string): Promise<{ path: string; handle: FileHandle }> {
-  const file = path.join(folder, newId());
+  const file = path.join(folder, `airlock-${newId()}`);
   return { path: file, handle: await open(file, "wx", 0o600) };
 }
 

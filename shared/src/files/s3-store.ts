@@ -1,7 +1,5 @@
 import { openAsBlob } from "node:fs";
-import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import path from "node:path";
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -42,7 +40,6 @@ export function createS3Store(options: S3Options): Store {
   const bucket = `${options.endpoint.replace(/\/+$/, "")}/${options.bucket}`;
   const patience = options.patienceMs ?? PATIENCE_MS;
   const urlOf = ({ projectId, sha256 }: StoreKey): string => `${bucket}/${options.prefix}${projectId}/${sha256}`;
-  let folder: Promise<string> | null = null;
 
   async function attempt({ method, url, sha256 = EMPTY, headers = {}, body, patienceMs = patience }: Ask) {
     const { accessKeyId, secretAccessKey, sessionToken, region } = options;
@@ -88,7 +85,8 @@ export function createS3Store(options: S3Options): Store {
 
   return {
     kind: "s3",
-    incoming: () => (folder ??= mkdtemp(path.join(tmpdir(), "airlock-incoming-"))),
+    // No folder of our own: it would outlive a worker that is killed.
+    incoming: async () => tmpdir(),
     async put(projectId: string, { path: file, size, sha256 }: ReceivedFile) {
       const body = await openAsBlob(file);
       // The hash is signed: a service that got other bytes refuses them.

@@ -32,5 +32,5 @@ export function functionTool(runner: FunctionRunner, row: FunctionRow): Tool {
 /** The gateway has stored only schemas of objects. */
 function objectSchema(schema: JsonSchema): z.ZodObject {
   const registry = z.registry();
-  return z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0], { registry }) as z.ZodObject;
+  return z.fromJSONSchema(schema, { registry }) as z.ZodObject;
 }

@@ -18,7 +18,7 @@ export function createFunctionTools(runner: FunctionRunner): FunctionTools {
       const row = await catalog.find(projectId, path);
       return row && functionTool(runner, row);
     },
-    forget: catalog.forget,
-    forgetAll: catalog.forgetAll,
+    forget: (projectIds) => catalog.forget(projectIds),
+    forgetAll: () => catalog.forgetAll(),
   };
 }

@@ -1,0 +1,71 @@
+import type { SandboxLimits } from "@airlock/shared/domain";
+import type { ContainerCreateOptions } from "dockerode";
+import { KEEPER } from "./keeper.ts";
+
+/** What makes one container as good as another: those that differ in it are never taken for each other. */
+export interface ContainerKind {
+  readonly image: string;
+  readonly runtime: "runc" | "runsc";
+  readonly uid: number;
+  readonly limits: SandboxLimits;
+}
+
+export const WORKER_LABEL = "airlock.worker";
+/** Seconds since 1970: nobody takes it from its pool after this. */
+export const EXPIRY_LABEL = "airlock.pool-until";
+
+const MiB = 1024 * 1024;
+const SCRATCH_BYTES = 64 * MiB;
+const SCRATCH_FILES = 4096;
+
+/** Nothing of the host is in it: no bind mount, no volume, no device, no network. */
+export function containerSpec(kind: ContainerKind, labels: Record<string, string>): ContainerCreateOptions {
+  const { limits, uid } = kind;
+  const own = `uid=${uid},gid=${uid},nosuid,nodev`;
+  const scratch = `rw,${own},size=${SCRATCH_BYTES},nr_inodes=${SCRATCH_FILES}`;
+  return {
+    Image: kind.image,
+    Cmd: ["/bin/sh", "-c", KEEPER],
+    Entrypoint: [],
+    User: `${uid}:${uid}`,
+    WorkingDir: "/",
+    Hostname: "sandbox",
+    Labels: labels,
+    Tty: false,
+    OpenStdin: true,
+    // The agent ends itself when nobody is at the other end any more.
+    StdinOnce: true,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    NetworkDisabled: true,
+    Healthcheck: { Test: ["NONE"] },
+    HostConfig: {
+      ...(kind.runtime === "runc" ? {} : { Runtime: kind.runtime }),
+      NetworkMode: "none",
+      Init: true,
+      ReadonlyRootfs: true,
+      CapDrop: ["ALL"],
+      SecurityOpt: ["no-new-privileges"],
+      Memory: limits.memoryBytes,
+      MemorySwap: limits.memoryBytes,
+      PidsLimit: limits.pids,
+      NanoCpus: Math.round(limits.cpus * 1e9),
+      ShmSize: 16 * MiB,
+      IpcMode: "private",
+      Ulimits: [
+        { Name: "core", Soft: 0, Hard: 0 },
+        { Name: "nofile", Soft: 4096, Hard: 4096 },
+      ],
+      Tmpfs: {
+        "/work": `rw,exec,${own},mode=0755,size=${limits.diskBytes},nr_inodes=${limits.files}`,
+        "/home/guest": `${scratch},exec,mode=0755`,
+        "/tmp": `${scratch},noexec,mode=1777`,
+        "/agent": `rw,noexec,${own},mode=0755,size=${4 * MiB},nr_inodes=16`,
+      },
+      // Its output is the guest channel: kept nowhere.
+      LogConfig: { Type: "none", Config: {} },
+      RestartPolicy: { Name: "no" },
+    },
+  };
+}

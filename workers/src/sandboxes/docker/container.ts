@@ -1,0 +1,80 @@
+import type { Duplex } from "node:stream";
+import type Docker from "dockerode";
+import { LeaseError } from "../port.ts";
+import type { TransportEnd } from "../channel/transport.ts";
+import type { Agent } from "./agents.ts";
+import { Console } from "./console.ts";
+import { type ContainerKind, containerSpec } from "./container-spec.ts";
+import { reasonOf, removeContainer, statusOf } from "./engine.ts";
+
+/** One running container with its keeper. */
+export class SandboxContainer {
+  readonly raw: Docker.Container;
+  readonly console: Console;
+  readonly #docker: Docker;
+  #agent: Agent | null = null;
+
+  private constructor(docker: Docker, raw: Docker.Container, console: Console) {
+    this.#docker = docker;
+    this.raw = raw;
+    this.console = console;
+  }
+
+  /** Throws `LeaseError`; what was made by then is removed. */
+  static async create(
+    docker: Docker,
+    kind: ContainerKind,
+    name: string,
+    labels: Record<string, string>,
+  ): Promise<SandboxContainer> {
+    try {
+      const raw = await docker.createContainer({ name, ...containerSpec(kind, labels) });
+      // Attached before it starts: nothing that it says is missed, and a lost worker is noticed from the first moment.
+      const stream = await raw.attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true });
+      const console = new Console(stream as Duplex);
+      await raw.start();
+      return new SandboxContainer(docker, raw, console);
+    } catch (error) {
+      await removeContainer(docker, name).catch(() => {});
+      throw new LeaseError(`no container can be had: ${reasonOf(error)}`, { cause: error });
+    }
+  }
+
+  get agent(): Agent | null {
+    return this.#agent;
+  }
+
+  /** Orders its keeper to run this agent; only while none runs. */
+  boot(agent: Agent): void {
+    this.#agent = agent;
+    const source = Buffer.from(agent.source());
+    this.console.write(`boot ${source.length} ${agent.file} ${agent.command}\n`);
+    this.console.write(source);
+  }
+
+  async signal(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    try {
+      await this.raw.kill({ signal });
+    } catch (error) {
+      // 404, 409: it has ended by itself.
+      if (statusOf(error) !== 404 && statusOf(error) !== 409) throw error;
+    }
+  }
+
+  /** What became of a container whose streams have ended. */
+  async judge(): Promise<TransportEnd> {
+    try {
+      const { State } = await this.raw.inspect();
+      if (State.OOMKilled) return { kind: "out of memory" };
+      if (State.Running) return { kind: "gone", reason: "the engine let go of the container" };
+      return { kind: "exited", exitCode: State.ExitCode, signal: null };
+    } catch (error) {
+      return { kind: "gone", reason: statusOf(error) === 404 ? "the container was removed" : reasonOf(error) };
+    }
+  }
+
+  async remove(): Promise<void> {
+    this.console.close();
+    await removeContainer(this.#docker, this.raw.id);
+  }
+}

@@ -57,6 +57,8 @@ export interface LeaseRequest {
   readonly taskId: string;
   /** A sandbox that served one project never serves another. */
   readonly projectId: string;
+  /** What it is going to run, where that is known: a warm sandbox may have its agent ready. */
+  readonly language?: Language;
   /** The environment's configuration, as `config` parsed it. */
   readonly config: unknown;
   readonly limits: SandboxLimits;

@@ -25,7 +25,7 @@ while read -r order bytes file command <&5; do
     boot)
       head -c "$bytes" <&5 >"/agent/$file" || exit 71
       env -i PATH="$PATH" HOME=/home/guest LANG=C.UTF-8 TZ=UTC TMPDIR=/tmp \\
-        $command "/agent/$file" --in 3 --out 4 3<&5 4>&6 >&7 2>&7 5<&- 6>&- 7>&- &
+        $command "/agent/$file" --in 3 --out 4 3</proc/self/fd/5 4>/proc/self/fd/6 >&7 2>&7 5<&- 6>&- 7>&- &
       while again=; wait $!; code=$?; [ -n "$again" ]; do :; done
       while kill -s KILL -- -1; do :; done
       ooms

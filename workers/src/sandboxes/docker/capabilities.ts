@@ -1,0 +1,8 @@
+import type { ProviderCapabilities } from "../port.ts";
+
+export const CAPABILITIES: ProviderCapabilities = {
+  languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH", "BUN"],
+  keptBy: "replay",
+  workArea: true,
+  outlivesWorker: true,
+};

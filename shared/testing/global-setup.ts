@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { startEmbeddedPostgres } from "@airlock/infra/embedded";
@@ -6,6 +6,7 @@ import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { migrateToLatest } from "../src/db/index.ts";
 import { databaseUrl } from "./database.ts";
+import { stopDockerEngine } from "./docker-engine.ts";
 import { probeAll } from "./probes.ts";
 import { startRedisServer } from "./redis-server.ts";
 
@@ -16,12 +17,15 @@ const THROW_AWAY = { fsync: "off", synchronous_commit: "off", full_page_writes: 
 /** One Postgres and one Redis for the whole run; each test file gets databases of its own on them. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const home = await mkdtemp(path.join(tmpdir(), "airlock-test-"));
+  const dockerFolder = path.join(home, "docker");
+  await mkdir(dockerFolder);
   const absent = await probeAll();
   const postgres = await startEmbeddedPostgres({ home, settings: THROW_AWAY });
   const redis = absent.redis === undefined ? await startRedisServer() : null;
   const teardown = async (): Promise<void> => {
     await redis?.stop();
     await postgres.stop();
+    await stopDockerEngine(dockerFolder);
     await rm(home, { recursive: true, force: true });
   };
   try {
@@ -35,6 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     template: TEMPLATE,
     redisUrl: redis?.url ?? null,
     absent,
+    dockerFolder,
     pids: [postgres.pid, ...(redis === null ? [] : [redis.pid])],
   });
   return teardown;

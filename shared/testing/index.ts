@@ -1,4 +1,5 @@
 export { createTestDatabase, createEmptyDatabase, type TestDatabase } from "./database.ts";
+export { type DockerEngine, ENGINE_TIMEOUT_MS, useDockerEngine } from "./docker-engine.ts";
 export { type Need, describeNeeding, describeWithRedis, needs } from "./needs.ts";
 export { type Proxy, startProxy } from "./proxy.ts";
 export { redisUrl } from "./redis.ts";

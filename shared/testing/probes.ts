@@ -14,6 +14,17 @@ const PROBES = {
   pty: ["script", "--version"],
   chromium: ["chromium", "--version"],
   bun: [BUN, "--version"],
+  // A daemon is started for the tests, and the image is made from Debian's packages.
+  docker: [
+    "sh",
+    "-c",
+    `[ -n "$AIRLOCK_DOCKER_SOCKET" ] && exit 0
+    [ "$(id -u)" = 0 ] || { echo "only root can start a container engine" >&2; exit 1; }
+    for program in dockerd mmdebstrap; do
+      command -v "$program" >/dev/null || { echo "$program is not installed" >&2; exit 1; }
+    done`,
+  ],
+  runsc: ["runsc", "--version"],
   root: ["sh", "-c", '[ "$(id -u)" = 0 ] || { echo "these tests run as root only" >&2; exit 1; }'],
 } as const satisfies Record<string, readonly [string, ...string[]]>;
 

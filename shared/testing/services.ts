@@ -9,6 +9,8 @@ export interface TestServices {
   readonly redisUrl: string | null;
   /** Why a need is not met here; absent keys are met. */
   readonly absent: Partial<Record<Need, string>>;
+  /** Where the run's container engine is, once a test has asked for it. */
+  readonly dockerFolder: string;
   /** Processes that outlive the test files on purpose. */
   readonly pids: readonly number[];
 }

@@ -1,16 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type Docker from "dockerode";
-import { z } from "zod";
-import { type Lease, LeaseError, type LeaseRequest, type SandboxProvider } from "../port.ts";
+import { type Lease, LeaseError, type LeaseRequest, type ProbeResult, type SandboxProvider } from "../port.ts";
 import { type Agent, agentFor } from "./agents.ts";
 import { CAPABILITIES } from "./capabilities.ts";
-import { DEFAULT_IMAGE, dockerConfig, type Runtime } from "./config.ts";
+import { DEFAULT_IMAGE, dockerConfig } from "./config.ts";
 import { type ContainerKind, EXPIRY_LABEL, WORKER_LABEL } from "./container-spec.ts";
 import { SandboxContainer } from "./container.ts";
 import { connectToEngine, listContainers, reasonOf, removeContainer } from "./engine.ts";
 import { DockerLease } from "./lease.ts";
 import { isStale, leaseName, leaseOf, poolName } from "./names.ts";
-import { probeDocker } from "./probe.ts";
+import { probeDocker, type Probing } from "./probe.ts";
 import { putIn } from "./put-in.ts";
 import { WarmPool } from "./warm-pool.ts";
 
@@ -34,8 +33,8 @@ export function createDockerProvider(config: DockerConfig): SandboxProvider {
   const docker = connectToEngine(socket ?? "/nowhere");
   const workerId = randomUUID();
   const leases = new Map<string, DockerLease>();
-  /** Runtimes whose limits were seen to hold; the others' reasons. */
-  let runtimes: ReadonlyMap<Runtime, string | null> | null = null;
+  /** What was measured of images, runtimes and users; figures of limits change nothing about it. */
+  const proofs = new Map<string, ProbeResult>();
   let closed = false;
 
   const makeWaiting = async (kind: ContainerKind): Promise<SandboxContainer> => {
@@ -49,6 +48,8 @@ export function createDockerProvider(config: DockerConfig): SandboxProvider {
     make: async (kind, agent) => bootWaiting(await makeWaiting(kind), agent),
     onError: (error) => log?.warn({ reason: reasonOf(error) }, "no container can be kept ready"),
   });
+
+  const probing: Probing = { docker, socket, make: makeWaiting };
 
   /** Under the lease's name, by which it is found whatever becomes of this worker. */
   const take = async ({ leaseId }: LeaseRequest, kind: ContainerKind, agent: Agent): Promise<SandboxContainer> => {
@@ -68,12 +69,22 @@ export function createDockerProvider(config: DockerConfig): SandboxProvider {
     return container;
   };
 
+  const environmentOf = (asked: unknown) => {
+    const { image: own = image, ...rest } = dockerConfig.parse(asked);
+    return { image: own, ...rest };
+  };
+
+  const prove = async (asked: unknown): Promise<ProbeResult> => {
+    const environment = environmentOf(asked);
+    const key = JSON.stringify(environment);
+    const result = proofs.get(key) ?? (await probeDocker(probing, environment));
+    if (result.available) proofs.set(key, result);
+    return result;
+  };
+
   const acquire = async (request: LeaseRequest): Promise<Lease> => {
     if (closed) throw new LeaseError("the provider is closed");
-    const { runtime, uid, image: own } = dockerConfig.parse(request.config);
-    const refused = runtimes?.get(runtime) ?? null;
-    if (refused !== null) throw new LeaseError(`${runtime} does not hold its limits here: ${refused}`);
-    const kind: ContainerKind = { image: own ?? image, runtime, uid, limits: request.limits };
+    const kind: ContainerKind = { ...environmentOf(request.config), limits: request.limits };
     const container = await take(request, kind, agentFor(request.language ?? "JAVASCRIPT"));
     try {
       const before = await putIn(container.raw, request.files, request.layers);
@@ -92,12 +103,9 @@ export function createDockerProvider(config: DockerConfig): SandboxProvider {
   return {
     name: "docker",
     capabilities: CAPABILITIES,
-    config: dockerConfig satisfies z.ZodType,
-    probe: async () => {
-      const measured = await probeDocker({ docker, socket, image, make: makeWaiting });
-      runtimes = measured.runtimes;
-      return measured.result;
-    },
+    config: dockerConfig ,
+    probe: () => prove({}),
+    prove,
     acquire,
     leftovers: () => findLeftovers(docker),
     destroy: (leaseId) => removeContainer(docker, leaseName(leaseId)),

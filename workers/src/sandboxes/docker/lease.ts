@@ -55,6 +55,8 @@ export class DockerLease implements Lease {
   /** Its guest ends as lost. */
   async lose(reason: string): Promise<void> {
     this.#transport?.abandon(reason);
+    // Heard before the release, which would end it as cancelled.
+    await this.#transport?.ended;
     await this.release();
   }
 

@@ -2,75 +2,62 @@ import { DEFAULT_SANDBOX_LIMITS, type SandboxLimits } from "@airlock/shared/doma
 import type Docker from "dockerode";
 import type { ProbeResult } from "../port.ts";
 import type { Agent } from "./agents.ts";
-import { dockerConfig, type Runtime, RUNTIMES } from "./config.ts";
+import type { Runtime } from "./config.ts";
 import type { ContainerKind } from "./container-spec.ts";
 import type { SandboxContainer } from "./container.ts";
 import { reasonOf, statusOf } from "./engine.ts";
 import { GuestTransport } from "./guest-transport.ts";
 import { LOOK, takeDisk, takeFiles, takeMemory, takeProcesses } from "./probe-programs.ts";
 
-interface Probing {
+export interface Probing {
   readonly docker: Docker;
   readonly socket: string | null;
-  readonly image: string;
   make(kind: ContainerKind): Promise<SandboxContainer>;
-}
-
-export interface Measured {
-  readonly result: ProbeResult;
-  /** Each runtime of the engine: null, or why it is refused. */
-  readonly runtimes: ReadonlyMap<Runtime, string | null>;
 }
 
 type Walls = Readonly<Record<string, boolean>>;
 
 const MiB = 1024 * 1024;
 /** gVisor itself has some 30 threads, which count. */
-const SMALL: SandboxLimits = { ...DEFAULT_SANDBOX_LIMITS, memoryBytes: 96 * MiB, pids: 96, diskBytes: 8 * MiB, files: 64 };
+const SMALL: SandboxLimits = {
+  ...DEFAULT_SANDBOX_LIMITS,
+  memoryBytes: 96 * MiB,
+  pids: 96,
+  diskBytes: 8 * MiB,
+  files: 64,
+};
 const PATIENCE_MS = 60_000;
 const MUST: Readonly<Record<Runtime, readonly string[]>> = {
   runc: ["memory", "pids", "disk", "files", "network", "readOnlyRoot", "capabilities", "noNewPrivileges", "seccomp"],
-  // gVisor's kernel answers system calls itself, and its /proc says nothing of two of them.
+  // gVisor's kernel answers system calls itself: its /proc says nothing of two of them, and it counts no inodes.
   runsc: ["memory", "pids", "disk", "network", "readOnlyRoot", "capabilities"],
 };
 
-/** Runs guests against every limit, in each runtime that the engine has: what was not seen to hold is not claimed. */
-export async function probeDocker(probing: Probing): Promise<Measured> {
-  const { docker, socket, image } = probing;
-  const none = (reason: string): Measured => ({ result: { available: false, reason }, runtimes: new Map() });
-  if (socket === null) return none("no engine's socket is known: AIRLOCK_DOCKER_SOCKET names Docker's or Podman's");
+/** Runs guests against every limit: what was not seen to hold is not claimed. */
+export async function probeDocker(
+  { docker, socket, make }: Probing,
+  { image, runtime, uid }: Omit<ContainerKind, "limits">,
+): Promise<ProbeResult> {
+  const none = (reason: string): ProbeResult => ({ available: false, reason });
+  if (socket === null) return none("no container engine was found: AIRLOCK_DOCKER_SOCKET names Docker's or Podman's");
   try {
     const [{ Runtimes = {} }, { Version }] = await Promise.all([docker.info(), docker.version()]);
+    if (runtime !== "runc" && !(runtime in Runtimes)) return none(`the engine has no runtime "${runtime}"`);
     await docker.getImage(image).inspect();
-    const runtimes = new Map<Runtime, string | null>();
-    const enforced: Record<string, unknown> = { engine: Version };
-    for (const runtime of RUNTIMES) {
-      if (runtime === "runsc" && !("runsc" in Runtimes)) {
-        runtimes.set(runtime, "the engine has no runtime of this name");
-        continue;
-      }
-      const walls = await measure(probing, runtime).catch((error: unknown) => reasonOf(error));
-      runtimes.set(runtime, judge(runtime, walls));
-      if (runtime === "runc" && typeof walls !== "string") Object.assign(enforced, walls);
-      else enforced[runtime] = typeof walls === "string" ? walls : { level: "gvisor", ...walls };
-    }
-    const refused = runtimes.get("runc") ?? null;
-    if (refused !== null) return none(refused);
-    return { result: { available: true, isolation: { provider: "docker", level: "container", enforced }, image: null }, runtimes };
+    const walls = await measure(make, { image, runtime, uid });
+    const broken = MUST[runtime].filter((wall) => walls[wall] !== true);
+    if (broken.length > 0) return none(`under ${runtime} these did not hold: ${broken.join(", ")}`);
+    const level = runtime === "runsc" ? "gvisor" : "container";
+    const enforced = { ...walls, engine: Version, runtime, image };
+    return { available: true, isolation: { provider: "docker", level, enforced }, image: null };
   } catch (error) {
-    if (statusOf(error) === 404) return none(`the engine has no image "${image}": npm run sandbox-image makes it`);
-    return none(`the engine at ${socket} does not answer: ${reasonOf(error)}`);
+    if (statusOf(error) === 404) return none(`the engine has no image "${image}": npm run sandbox-image makes ours`);
+    return none(`the engine at ${socket} cannot be used: ${reasonOf(error)}`);
   }
 }
 
-function judge(runtime: Runtime, walls: Walls | string): string | null {
-  if (typeof walls === "string") return walls;
-  const broken = MUST[runtime].filter((wall) => walls[wall] !== true);
-  return broken.length === 0 ? null : `these did not hold: ${broken.join(", ")}`;
-}
-
-async function measure({ image, make }: Probing, runtime: Runtime): Promise<Walls> {
-  const kind = { image, runtime, uid: dockerConfig.parse({}).uid };
+async function measure(make: Probing["make"], kind: Omit<ContainerKind, "limits">): Promise<Walls> {
+  const { runtime } = kind;
   const ask = async (program: string, limits: SandboxLimits) => {
     const container = await make({ ...kind, limits });
     try {

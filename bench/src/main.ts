@@ -6,6 +6,7 @@ import { batchRows } from "./rows/batch.ts";
 import { callRow } from "./rows/calls.ts";
 import { historyRows } from "./rows/history.ts";
 import { FLOOD_ENV, floodRows } from "./rows/flood.ts";
+import { dockerRows } from "./rows/docker.ts";
 import { idleRow } from "./rows/idle.ts";
 import { parkMany, wakeMany } from "./rows/parking.ts";
 import { processRow } from "./rows/process.ts";
@@ -27,6 +28,8 @@ const HELP = `npm run bench -- [options]
   --history N                     tasks in the larger of two histories (1000000)
   --only run|park|stream|flood|history|process
                                   only these rows
+  --only run|park|stream|docker   only these rows
+  --docker SOCKET                 also the rows of containers, with the engine there and its image "airlock-sandbox"
   --json FILE                     also write the figures there
 
 Needs redis-server on the PATH for the redis rows. Every figure stands beside its bare limit from the same run: compare
@@ -43,6 +46,7 @@ async function main(): Promise<void> {
       parked: { type: "string", default: "10000" },
       history: { type: "string", default: "1000000" },
       only: { type: "string" },
+      docker: { type: "string" },
       json: { type: "string" },
       help: { type: "boolean" },
     },
@@ -63,6 +67,7 @@ async function main(): Promise<void> {
     const row = await processRow(Math.min(Number(values.rounds), 50));
     if (row !== null) rows.push(row);
   }
+  if (values.docker !== undefined) rows.push(...(await dockerRows(values.docker, "airlock-sandbox", 15)));
   console.log(renderTable(rows));
   if (values.json !== undefined) {
     const figures = rows.map((row) => ({ ...row, ratio: ratio(row), met: isMet(row) }));

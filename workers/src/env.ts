@@ -16,6 +16,10 @@ const schema = z.object({
   AIRLOCK_TASK_TIMEOUT_MS: count.default(30_000),
   AIRLOCK_TASK_MEMORY_MB: count.default(128),
   AIRLOCK_ISOLATE_HOSTS: count.default(1),
+  AIRLOCK_DOCKER_SOCKET: z.string().optional(),
+  AIRLOCK_DOCKER_WARM: z.coerce.number().int().min(0).max(64).default(2),
+  AIRLOCK_SANDBOX_IMAGE: z.string().min(1).default("airlock-sandbox"),
+  XDG_RUNTIME_DIR: z.string().optional(),
   AIRLOCK_DRAIN_MS: count.default(25_000),
   AIRLOCK_HEARTBEAT_MS: count.default(2_000),
   AIRLOCK_LOST_AFTER_MS: count.default(10_000),
@@ -52,6 +56,9 @@ export const HELP = `airlock worker: claims tasks and runs them in sandboxes
   AIRLOCK_TASK_TIMEOUT_MS  active time of a task that names none (30000)
   AIRLOCK_TASK_MEMORY_MB   memory of one guest (128)
   AIRLOCK_ISOLATE_HOSTS    isolate-host processes (1)
+  AIRLOCK_DOCKER_SOCKET    the container engine's socket, Docker's or Podman's (the usual places; empty: none)
+  AIRLOCK_DOCKER_WARM      containers kept ready for each image and limits in use (2)
+  AIRLOCK_SANDBOX_IMAGE    the image of guests in containers (airlock-sandbox)
   AIRLOCK_DRAIN_MS         how long running tasks may finish after the first signal (25000)
   AIRLOCK_HEARTBEAT_MS     heartbeat period (2000)
   AIRLOCK_LOST_AFTER_MS    a worker silent for this long is lost and its tasks are taken over (10000)

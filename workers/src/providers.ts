@@ -2,6 +2,8 @@ import type { PublishedProvider } from "@airlock/shared/db";
 import type { Logger } from "@airlock/shared/runtime";
 import { z } from "zod";
 import type { WorkerEnv } from "./env.ts";
+import { createDockerProvider } from "./sandboxes/docker/index.ts";
+import { findSocket } from "./sandboxes/docker/socket.ts";
 import { loadProviders } from "./sandboxes/load-providers.ts";
 import { createIsolateProvider } from "./sandboxes/isolate/index.ts";
 import { createProcessProvider } from "./sandboxes/process/index.ts";
@@ -32,6 +34,15 @@ export async function createProviders(env: WorkerEnv, log: Logger): Promise<Sand
     return make(env, log);
   });
   return [...builtIn, ...(await loadProviders(env.AIRLOCK_PROVIDERS))];
+    createProcessProvider(),
+    createDockerProvider({
+      socket: findSocket(env.AIRLOCK_DOCKER_SOCKET, env.XDG_RUNTIME_DIR),
+      image: env.AIRLOCK_SANDBOX_IMAGE,
+      warm: env.AIRLOCK_DOCKER_WARM,
+      log: log.child({ provider: "docker" }),
+    }),
+    ...(await loadProviders(env.AIRLOCK_PROVIDERS)),
+  ];
 }
 
 export interface UnprovedProvider {

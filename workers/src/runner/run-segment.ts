@@ -58,7 +58,7 @@ async function runIn(context: Context, provider: SandboxProvider, run: Run): Pro
     revision,
     policy,
     retainMs,
-    request: { projectId: task.project_id, config, limits, files: [], layers: [] },
+    request: { projectId: task.project_id, language: task.language, config, limits, files: [], layers: [] },
   });
   let failed = false;
   try {

@@ -9,7 +9,8 @@ import { Demultiplexer } from "./demultiplex.ts";
 export interface Listed {
   readonly id: string;
   readonly name: string;
-  readonly running: boolean;
+  /** `created`, `running`, `exited`, …: the engine's words. */
+  readonly state: string;
   readonly createdAt: number;
   readonly labels: Readonly<Record<string, string>>;
 }
@@ -24,7 +25,7 @@ export async function listContainers(docker: Docker): Promise<Listed[]> {
   return listed.map((one) => ({
     id: one.Id,
     name: (one.Names[0] ?? "").replace(/^\//, ""),
-    running: one.State === "running",
+    state: one.State,
     createdAt: one.Created * 1000,
     labels: one.Labels,
   }));

@@ -13,11 +13,15 @@ import { probeDocker, type Probing } from "./probe.ts";
 import { putIn } from "./put-in.ts";
 import { WarmPool } from "./warm-pool.ts";
 
+export type { SandboxProvider };
+
 export interface DockerConfig {
   /** The engine's socket, Docker's or Podman's; null: there is none. */
   readonly socket: string | null;
   /** For environments that name none. */
   readonly image?: string;
+  /** Written on its containers, for people to read. */
+  readonly workerId?: string;
   /** Containers kept ready for each kind that is asked for. */
   readonly warm?: number;
   readonly log?: { warn(fields: object, message: string): void };
@@ -29,9 +33,8 @@ const WARM_MS = 5 * 60_000;
 const EXPIRY_MS = 2 * WARM_MS;
 
 export function createDockerProvider(config: DockerConfig): SandboxProvider {
-  const { socket, image = DEFAULT_IMAGE, warm = DEFAULT_WARM, log } = config;
+  const { socket, image = DEFAULT_IMAGE, warm = DEFAULT_WARM, workerId = randomUUID(), log } = config;
   const docker = connectToEngine(socket ?? "/nowhere");
-  const workerId = randomUUID();
   const leases = new Map<string, DockerLease>();
   /** What was measured of images, runtimes and users; figures of limits change nothing about it. */
   const proofs = new Map<string, ProbeResult>();

@@ -14,7 +14,11 @@ export function leaseOf({ name }: Listed): string | null {
   return name.startsWith(POOL) || !name.startsWith(LEASE) ? null : name.slice(LEASE.length);
 }
 
-/** Whether a container of a pool is of no use to any worker any more. */
-export function isStale({ running, createdAt, labels }: Listed, now: number): boolean {
-  return (!running && createdAt < now - START_MS) || Number(labels[EXPIRY_LABEL] ?? 0) * 1000 < now;
+/**
+ * Whether a container of a pool is of no use to any worker any more. Those of a lost worker end by themselves, because
+ * nobody is at the other end of their standard input.
+ */
+export function isStale({ state, createdAt, labels }: Listed, now: number): boolean {
+  if (Number(labels[EXPIRY_LABEL] ?? 0) * 1000 < now) return true;
+  return state === "created" ? createdAt < now - START_MS : state !== "running";
 }

@@ -15,14 +15,16 @@ export const WORKER_LABEL = "airlock.worker";
 export const EXPIRY_LABEL = "airlock.pool-until";
 
 const MiB = 1024 * 1024;
+/** Of each folder beside the work area; all of them are memory of the guest's. */
 const SCRATCH_BYTES = 64 * MiB;
-const SCRATCH_FILES = 4096;
+const SCRATCH_FILES = 2048;
 
 /** Nothing of the host is in it: no bind mount, no volume, no device, no network. */
 export function containerSpec(kind: ContainerKind, labels: Record<string, string>): ContainerCreateOptions {
   const { limits, uid } = kind;
   const own = `uid=${uid},gid=${uid},nosuid,nodev`;
-  const scratch = `rw,${own},size=${SCRATCH_BYTES},nr_inodes=${SCRATCH_FILES}`;
+  const scratchBytes = Math.min(SCRATCH_BYTES, Math.floor(limits.memoryBytes / 4));
+  const scratch = `rw,${own},size=${scratchBytes},nr_inodes=${SCRATCH_FILES}`;
   return {
     Image: kind.image,
     Cmd: ["/bin/sh", "-c", KEEPER],
@@ -51,7 +53,6 @@ export function containerSpec(kind: ContainerKind, labels: Record<string, string
       MemorySwap: limits.memoryBytes,
       PidsLimit: limits.pids,
       NanoCpus: Math.round(limits.cpus * 1e9),
-      ShmSize: 16 * MiB,
       IpcMode: "private",
       Ulimits: [
         { Name: "core", Soft: 0, Hard: 0 },
@@ -60,7 +61,8 @@ export function containerSpec(kind: ContainerKind, labels: Record<string, string
       Tmpfs: {
         "/work": `rw,exec,${own},mode=0755,size=${limits.diskBytes},nr_inodes=${limits.files}`,
         "/home/guest": `${scratch},exec,mode=0755`,
-        "/tmp": `${scratch},noexec,mode=1777`,
+        "/tmp": `${scratch},exec,mode=1777`,
+        "/dev/shm": `${scratch},noexec,mode=1777`,
         "/agent": `rw,noexec,${own},mode=0755,size=${4 * MiB},nr_inodes=16`,
       },
       // Its output is the guest channel: kept nowhere.

@@ -7,15 +7,21 @@ import { Console } from "./console.ts";
 import { type ContainerKind, containerSpec } from "./container-spec.ts";
 import { reasonOf, removeContainer, statusOf } from "./engine.ts";
 
+/** 128 and SIGKILL. */
+const KILLED = 137;
+
 /** One running container with its keeper. */
 export class SandboxContainer {
   readonly raw: Docker.Container;
   readonly console: Console;
   readonly #docker: Docker;
+  readonly #kind: ContainerKind;
   #agent: Agent | null = null;
+  #killed = false;
 
-  private constructor(docker: Docker, raw: Docker.Container, console: Console) {
+  private constructor(docker: Docker, kind: ContainerKind, raw: Docker.Container, console: Console) {
     this.#docker = docker;
+    this.#kind = kind;
     this.raw = raw;
     this.console = console;
   }
@@ -33,7 +39,7 @@ export class SandboxContainer {
       const stream = await raw.attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true });
       const console = new Console(stream as Duplex);
       await raw.start();
-      return new SandboxContainer(docker, raw, console);
+      return new SandboxContainer(docker, kind, raw, console);
     } catch (error) {
       await removeContainer(docker, name).catch(() => {});
       throw new LeaseError(`no container can be had: ${reasonOf(error)}`, { cause: error });
@@ -53,6 +59,7 @@ export class SandboxContainer {
   }
 
   async signal(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    this.#killed ||= signal === "SIGKILL";
     try {
       await this.raw.kill({ signal });
     } catch (error) {
@@ -65,7 +72,9 @@ export class SandboxContainer {
   async judge(): Promise<TransportEnd> {
     try {
       const { State } = await this.raw.inspect();
-      if (State.OOMKilled) return { kind: "out of memory" };
+      // Over its memory all of a gVisor sandbox is killed at once, and engines often miss the reason.
+      const gone = this.#kind.runtime === "runsc" && State.ExitCode === KILLED && !this.#killed;
+      if (State.OOMKilled || gone) return { kind: "out of memory" };
       if (State.Running) return { kind: "gone", reason: "the engine let go of the container" };
       return { kind: "exited", exitCode: State.ExitCode, signal: null };
     } catch (error) {

@@ -13,7 +13,7 @@
 export const KEEPER = `
 exec 5<&0 6>&1 7>&2 </dev/null >/dev/null 2>&1
 cd /work || exit 70
-trap 'again=1; kill -s KILL -- -1' TERM
+trap '' TERM
 ooms() {
   oom=0
   for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
@@ -24,9 +24,11 @@ while read -r order bytes file command <&5; do
   case $order in
     boot)
       head -c "$bytes" <&5 >"/agent/$file" || exit 71
+      trap 'again=1; kill -s KILL -- -1' TERM
       env -i PATH="$PATH" HOME=/home/guest LANG=C.UTF-8 TZ=UTC TMPDIR=/tmp \\
         $command "/agent/$file" --in 3 --out 4 3</proc/self/fd/5 4>/proc/self/fd/6 >&7 2>&7 5<&- 6>&- 7>&- &
       while again=; wait $!; code=$?; [ -n "$again" ]; do :; done
+      trap '' TERM
       while kill -s KILL -- -1; do :; done
       ooms
       printf '\\004%s %s\\n' "$code" "$oom" >&6 ;;

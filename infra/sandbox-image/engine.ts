@@ -16,7 +16,7 @@ export async function importImage(socketPath: string, tarFile: string, tag: stri
   const { size } = await stat(tarFile);
   const answer = Promise.withResolvers<IncomingMessage>();
   const sending = request(
-    { socketPath, method: "POST", path: `/images/create?${query}`, headers: { "content-length": size } },
+    { socketPath, method: "POST", path: `/images/create?${query.toString()}`, headers: { "content-length": size } },
     answer.resolve,
   );
   sending.on("error", answer.reject);

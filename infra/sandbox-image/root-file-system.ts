@@ -53,8 +53,11 @@ function argumentsFor({ suite, packages, uid }: Recipe, binaries: string): strin
 async function fetchBun({ bun }: Recipe, folder: string, target: string): Promise<void> {
   const { stdout } = await run("npm", ["pack", "--silent", `${bun.package}@${bun.version}`], { cwd: folder });
   const archive = path.join(folder, stdout.trim().split("\n").at(-1) ?? "");
-  const digest = createHash("sha512").update(await readFile(archive)).digest("base64");
-  if (`sha512-${digest}` !== bun.integrity) throw new Error(`${bun.package} is not what it should be: sha512-${digest}`);
+  const digest = createHash("sha512")
+    .update(await readFile(archive))
+    .digest("base64");
+  if (`sha512-${digest}` !== bun.integrity)
+    throw new Error(`${bun.package} is not what it should be: sha512-${digest}`);
   await run("tar", ["-xzf", archive, "-C", folder, "package/bin/bun"]);
   await rename(path.join(folder, "package/bin/bun"), target);
 }

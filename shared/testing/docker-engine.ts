@@ -29,7 +29,8 @@ export async function useDockerEngine(): Promise<DockerEngine> {
     () => true,
     () => false,
   );
-  if (first) await writeFile(ready, JSON.stringify(await start(folder).catch((error: Error) => ({ error: error.message }))));
+  if (first)
+    await writeFile(ready, JSON.stringify(await start(folder).catch((error: Error) => ({ error: error.message }))));
   for (;;) {
     const text = await readFile(ready, "utf8").catch(() => "");
     if (text.endsWith("}")) {

@@ -31,7 +31,9 @@ export async function dockerRows(socket: string, image: string, rounds: number):
       await sleep(REST_MS);
       bareTimes.warm.push(await elapsed(() => docker("exec", name, "node", "-e", "0")));
       times.cold.push(await taskMs(cold as SandboxProvider));
-      bareTimes.cold.push(await elapsed(() => docker("run", ...LIMITS, "--name", `${name}-${i}`, image, "node", "-e", "0")));
+      bareTimes.cold.push(
+        await elapsed(() => docker("run", ...LIMITS, "--name", `${name}-${i}`, image, "node", "-e", "0")),
+      );
       await docker("rm", `${name}-${i}`);
     }
   } finally {

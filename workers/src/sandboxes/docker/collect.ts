@@ -64,7 +64,7 @@ function refuse({ type, path, size }: Entry, files: number, total: number, bound
 async function readList(console: Console): Promise<Entry[]> {
   const entries: Entry[] = [];
   let rest = Buffer.alloc(0);
-  for (let bytes = 0; ; ) {
+  for (let bytes = 0; ;) {
     const piece = await readPiece(console);
     bytes += piece.length;
     if (bytes > LIST_BYTES) throw new LeaseError(`the list of its files has more than ${LIST_BYTES} bytes`);
@@ -83,7 +83,7 @@ async function readList(console: Console): Promise<Entry[]> {
 }
 
 async function* readBytes(console: Console, size: number): AsyncGenerator<Buffer> {
-  for (let left = size; left > 0; ) {
+  for (let left = size; left > 0;) {
     const piece = await readPiece(console);
     const own = piece.subarray(0, left);
     console.unread(piece.subarray(own.length));

@@ -14,5 +14,3 @@ export const dockerConfig = z.strictObject({
   /** Numbers, so that no file of the image decides who the guest is; never root. */
   uid: z.int().min(1).max(2_147_483_647).default(65_532),
 });
-
-export type DockerEnvironment = z.output<typeof dockerConfig>;

@@ -70,7 +70,11 @@ export async function runInside(
   await heard;
   const { ExitCode } = await exec.inspect();
   if (ExitCode !== 0) {
-    const why = Buffer.concat(printed[2] ?? []).toString().trim().split("\n")[0] ?? "";
+    const why =
+      Buffer.concat(printed[2] ?? [])
+        .toString()
+        .trim()
+        .split("\n")[0] ?? "";
     throw new LeaseError(`${command[0]} ended with exit code ${ExitCode} in the sandbox: ${why}`);
   }
   return Buffer.concat(printed[1] ?? []);

@@ -106,7 +106,7 @@ export function createDockerProvider(config: DockerConfig): SandboxProvider {
   return {
     name: "docker",
     capabilities: CAPABILITIES,
-    config: dockerConfig ,
+    config: dockerConfig,
     probe: () => prove({}),
     prove,
     acquire,

@@ -29,7 +29,8 @@ export class DockerLease implements Lease {
   }
 
   start: Lease["start"] = (program, channel, signal) => {
-    if (!CAPABILITIES.languages.includes(program.language)) return refusedGuest("docker", CAPABILITIES, program.language);
+    if (!CAPABILITIES.languages.includes(program.language))
+      return refusedGuest("docker", CAPABILITIES, program.language);
     this.#transport = new GuestTransport(this.#container, agentFor(program.language));
     const either = AbortSignal.any([signal, this.#stop.signal]);
     return runOnChannel(this.#transport, program, channel, either, { memoryBytes: this.#memoryBytes });

@@ -12,7 +12,7 @@ import { LOOK, takeDisk, takeFiles, takeMemory, takeProcesses } from "./probe-pr
 export interface Probing {
   readonly docker: Docker;
   readonly socket: string | null;
-  make(kind: ContainerKind): Promise<SandboxContainer>;
+  readonly make: (kind: ContainerKind) => Promise<SandboxContainer>;
 }
 
 type Walls = Readonly<Record<string, boolean>>;

@@ -8,8 +8,8 @@ export interface WarmPoolConfig {
   /** Older ones are thrown away, and so are those of a kind that nobody asked for in that time. */
   readonly maxAgeMs: number;
   /** Answers one whose agent is ready. */
-  make(kind: ContainerKind, agent: Agent): Promise<SandboxContainer>;
-  onError(error: unknown): void;
+  readonly make: (kind: ContainerKind, agent: Agent) => Promise<SandboxContainer>;
+  readonly onError: (error: unknown) => void;
 }
 
 /** Different kinds that are kept warm at a time: each container holds a booted Node, about 40 MB. */

@@ -14,7 +14,7 @@ export const BUILT_IN_ENVIRONMENTS: readonly Environment[] = [
   { name: "isolate", provider: "isolate", languages: ["JAVASCRIPT", "TYPESCRIPT"] },
   { name: "process", provider: "process", languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH"] },
   { name: "process", provider: "process", languages: ["JAVASCRIPT", "TYPESCRIPT", "BASH"] },
-  { name: "docker", provider: "docker", languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON"] },
+  { name: "docker", provider: "docker", languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH"] },
 ];
 
 /** The providers behind them: the queues that tasks are put into. */

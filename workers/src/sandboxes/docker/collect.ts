@@ -11,6 +11,7 @@ const REASONS: Readonly<Record<string, string>> = {
   p: "it is a FIFO",
   s: "it is a socket",
   u: "it cannot be read",
+  h: "it has other names",
 };
 
 /**

@@ -16,7 +16,7 @@ export class Console {
 
   constructor(stream: Duplex) {
     this.#stream = stream;
-    const demultiplexer = new Demultiplexer();
+    const demultiplexer = new Demultiplexer(8);
     stream.on("data", (piece: Buffer) => {
       for (const { stream: from, payload } of demultiplexer.read(piece)) this.#take(from, payload);
     });

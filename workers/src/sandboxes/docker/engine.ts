@@ -61,7 +61,7 @@ export async function runInside(
   });
   const stream: Duplex = await exec.start({ hijack: true, stdin: input !== null });
   const printed: Record<number, Buffer[]> = { 1: [], 2: [] };
-  const demultiplexer = new Demultiplexer();
+  const demultiplexer = new Demultiplexer(8);
   stream.on("data", (piece: Buffer) => {
     for (const { stream: to, payload } of demultiplexer.read(piece)) printed[to]?.push(payload);
   });

@@ -1,6 +1,6 @@
 /** One thing in the work area, as `find` sees it, which follows nothing. */
 export interface Entry {
-  /** `f` a regular file, `d` a folder, `u` a file that its owner may not read; the rest as `find -printf %y` has it. */
+  /** `f` a regular file, `d` a folder, `u` a file that its owner may not read, `h` one of several names; else as `find` has it. */
   readonly type: string;
   readonly path: string;
   readonly size: number;
@@ -14,7 +14,7 @@ const RECORD = /^(\S) (\d+) (\S+) (\d+) (.+)$/s;
 export function parseEntry(record: Buffer): Entry | null {
   const [, type = "", size = "", changed = "", inode = "", path = ""] = RECORD.exec(record.toString()) ?? [];
   if (type === "") return null;
-  return { type, path, size: Number(size), version: `${type} ${size} ${changed} ${inode}` };
+  return { type, path, size: Number(size), version: `${size} ${changed} ${inode}` };
 }
 
 /** `find`'s part of a command, from the folder that is looked into. */

@@ -1,9 +1,11 @@
 import { constants } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Transport, TransportEnd, TransportListener } from "../channel/transport.ts";
 import type { Agent } from "./agents.ts";
 import type { SandboxContainer } from "./container.ts";
+import { Demultiplexer } from "./demultiplex.ts";
 import { reasonOf } from "./engine.ts";
-import { KEEPER_SAYS } from "./keeper.ts";
+import { BURIED, KEEPER_SAYS } from "./keeper.ts";
 
 /** An agent that has said its last word ends by itself: cheaper than any order to the engine. */
 const OWN_END_MS = 30;
@@ -17,6 +19,8 @@ export class GuestTransport implements Transport {
   readonly #container: SandboxContainer;
   readonly #end = Promise.withResolvers<TransportEnd>();
   readonly #agent: Agent;
+  /** Who waits for the end of what was printed. */
+  readonly #buried: (() => void)[] = [];
   #unsent: string[] | null = [];
   #listener: TransportListener | null = null;
   #reading = false;
@@ -35,7 +39,13 @@ export class GuestTransport implements Transport {
 
   listen(heard: TransportListener): void {
     this.#listener = heard;
-    this.#container.console.hearErrors((piece) => heard.raw(2, piece));
+    const printed = new Demultiplexer(5);
+    this.#container.console.hearErrors((piece) => {
+      for (const { stream, payload } of printed.read(piece)) {
+        if (stream === BURIED) this.#buried.shift()?.();
+        else heard.raw(stream === 1 ? 1 : 2, payload);
+      }
+    });
     this.#start();
   }
 
@@ -76,6 +86,16 @@ export class GuestTransport implements Transport {
   }
 
   async #readAgent(data: (piece: Buffer) => void): Promise<TransportEnd> {
+    const buried = new Promise<void>((resolve) => this.#buried.push(resolve));
+    const end = await this.#readChannel(data);
+    // A guest may have seen to it that it never comes.
+    if (this.#listener !== null && !this.#container.console.ended) {
+      await Promise.race([buried, sleep(KEEPER_MS, undefined, { ref: false })]);
+    }
+    return end;
+  }
+
+  async #readChannel(data: (piece: Buffer) => void): Promise<TransportEnd> {
     const { console } = this.#container;
     for (let piece = await console.read(); piece !== null; piece = await console.read()) {
       const at = piece.indexOf(KEEPER_SAYS);

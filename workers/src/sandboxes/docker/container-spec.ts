@@ -15,6 +15,8 @@ export const WORKER_LABEL = "airlock.worker";
 export const EXPIRY_LABEL = "airlock.pool-until";
 
 const MiB = 1024 * 1024;
+/** gVisor's own threads count, several for each process of the guest; without room for them it dies with exit code 2. */
+const GVISOR_THREADS = 256;
 /** Of each folder beside the work area; all of them are memory of the guest's. */
 const SCRATCH_BYTES = 64 * MiB;
 const SCRATCH_FILES = 2048;
@@ -51,7 +53,7 @@ export function containerSpec(kind: ContainerKind, labels: Record<string, string
       SecurityOpt: ["no-new-privileges"],
       Memory: limits.memoryBytes,
       MemorySwap: limits.memoryBytes,
-      PidsLimit: limits.pids,
+      PidsLimit: limits.pids + (kind.runtime === "runsc" ? GVISOR_THREADS : 0),
       NanoCpus: Math.round(limits.cpus * 1e9),
       IpcMode: "private",
       Ulimits: [

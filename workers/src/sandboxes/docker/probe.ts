@@ -18,7 +18,6 @@ export interface Probing {
 type Walls = Readonly<Record<string, boolean>>;
 
 const MiB = 1024 * 1024;
-/** gVisor itself has some 30 threads, which count. */
 const SMALL: SandboxLimits = {
   ...DEFAULT_SANDBOX_LIMITS,
   memoryBytes: 96 * MiB,

@@ -26,9 +26,8 @@ const HELP = `npm run bench -- [options]
   --repeats N                     batches (3); the median counts
   --parked N                      tasks parked at a time (10000)
   --history N                     tasks in the larger of two histories (1000000)
-  --only run|park|stream|flood|history|process
+  --only run|park|stream|flood|history|process|docker
                                   only these rows
-  --only run|park|stream|docker   only these rows
   --docker SOCKET                 also the rows of containers, with the engine there and its image "airlock-sandbox"
   --json FILE                     also write the figures there
 

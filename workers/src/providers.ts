@@ -25,6 +25,13 @@ const MAKERS: Readonly<Record<string, (env: WorkerEnv, log: Logger) => SandboxPr
       log: log.child({ provider: "isolate" }),
     }),
   process: () => createProcessProvider(),
+  docker: (env, log) =>
+    createDockerProvider({
+      socket: findSocket(env.AIRLOCK_DOCKER_SOCKET, env.XDG_RUNTIME_DIR),
+      image: env.AIRLOCK_SANDBOX_IMAGE,
+      warm: env.AIRLOCK_DOCKER_WARM,
+      log: log.child({ provider: "docker" }),
+    }),
 };
 
 export async function createProviders(env: WorkerEnv, log: Logger): Promise<SandboxProvider[]> {
@@ -34,15 +41,6 @@ export async function createProviders(env: WorkerEnv, log: Logger): Promise<Sand
     return make(env, log);
   });
   return [...builtIn, ...(await loadProviders(env.AIRLOCK_PROVIDERS))];
-    createProcessProvider(),
-    createDockerProvider({
-      socket: findSocket(env.AIRLOCK_DOCKER_SOCKET, env.XDG_RUNTIME_DIR),
-      image: env.AIRLOCK_SANDBOX_IMAGE,
-      warm: env.AIRLOCK_DOCKER_WARM,
-      log: log.child({ provider: "docker" }),
-    }),
-    ...(await loadProviders(env.AIRLOCK_PROVIDERS)),
-  ];
 }
 
 export interface UnprovedProvider {

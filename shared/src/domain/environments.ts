@@ -13,7 +13,6 @@ export const DEFAULT_ENVIRONMENT = "isolate";
 export const BUILT_IN_ENVIRONMENTS: readonly Environment[] = [
   { name: "isolate", provider: "isolate", languages: ["JAVASCRIPT", "TYPESCRIPT"] },
   { name: "process", provider: "process", languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH"] },
-  { name: "process", provider: "process", languages: ["JAVASCRIPT", "TYPESCRIPT", "BASH"] },
   { name: "docker", provider: "docker", languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH"] },
 ];
 

@@ -36,11 +36,13 @@ relay() {
 }
 bury() {
   tries=0
-  while [ $tries -lt 200 ]; do
+  while [ $tries -lt 500 ]; do
     left= tries=$((tries + 1))
     for process in /proc/[0-9]*; do
-      process=\${process#/proc/}
-      case $process in 1 | $$ | $out | $err) ;; *) kill -s KILL "$process" && left=1 ;; esac
+      process=\${process#/proc/} status=
+      case $process in 1 | $$ | $out | $err) continue ;; esac
+      read -r status <"/proc/$process/stat" || continue
+      case \${status##*) } in Z* | X*) ;; *) kill -s KILL "$process" && left=1 ;; esac
     done
     [ -z "$left" ] && break
   done

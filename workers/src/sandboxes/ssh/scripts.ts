@@ -160,7 +160,7 @@ exec 5<&- 2>/dev/null
 code=0
 wait $main || code=$?
 wait $outs $errs || :
-was_killed "$group" "$name" && [ $code -ne 0 ] && code=${EXITS.outOfMemory}
+was_killed "$group" "$name" && code=${EXITS.outOfMemory}
 [ $code -gt ${LARGEST_EXIT} ] && [ $code -ne ${EXITS.outOfMemory} ] && code=${LARGEST_EXIT}
 if [ -n "$(find $view/work -mindepth 1 ! -type d -cnewer "$lease/born" -print -quit)" ]; then
   node "$here/collect.cjs" $view/work "$lease/born" "$disk" >"$lease/outputs" || rm -f "$lease/outputs"

@@ -47,7 +47,9 @@ export async function startSshServer(options: SshServerOptions = {}): Promise<Ss
   if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true, mode: 0o755 });
   const port = await freePort();
   await writeFile(file("config"), configuration(file, port, home, options));
-  const server = spawn("/usr/sbin/sshd", ["-D", "-f", file("config"), "-E", file("log")], { stdio: "ignore" });
+  // A test that is killed takes it along.
+  const withUs = ["--pdeathsig", "TERM", "--", "/usr/sbin/sshd", "-D", "-f", file("config"), "-E", file("log")];
+  const server = spawn("setpriv", withUs, { stdio: "ignore" });
   const ended = once(server, "exit");
   await Promise.race([
     listening(port),

@@ -4,7 +4,7 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { finished } from "node:stream/promises";
-import { makeMemoryGroup } from "./memory-group.ts";
+import { makeMemoryGroup, type MemoryGroup } from "./memory-group.ts";
 
 /** The user that commands without sudo run as, and that files written from outside belong to. */
 const USER = "1000";
@@ -33,10 +33,14 @@ export async function startMachine(id: string): Promise<Machine> {
   const root = await makeRoot();
   const memory = await makeMemoryGroup(`airlock-double-${id}`, MEMORY_BYTES);
   const inGroup = ["-c", 'echo $$ > "$0" && exec "$@"', memory.door];
-  const init = spawn("sh", [...inGroup, "bwrap", ...walls(root), "sh", "-c", "echo up && exec sleep infinity"], {
-    stdio: ["ignore", "pipe", "inherit", "pipe"],
-    env: { PATH: process.env["PATH"] },
-  });
+  const init = spawn(
+    "sh",
+    [...inGroup, "bwrap", ...walls(root, memory), "sh", "-c", "echo up && exec sleep infinity"],
+    {
+      stdio: ["ignore", "pipe", "inherit", "pipe"],
+      env: { PATH: process.env["PATH"] },
+    },
+  );
   const ended = once(init, "exit");
   const pid = await Promise.race([childPid(init), ended.then(() => Promise.reject(new Error("bwrap ended")))]);
   return {
@@ -84,12 +88,24 @@ async function makeRoot(): Promise<string> {
   return root;
 }
 
-function walls(root: string): string[] {
+function walls(root: string, memory: MemoryGroup): string[] {
   return [
     ...["--bind", root, "/", "--ro-bind", "/usr", "/usr"],
     ...["bin", "sbin", "lib", "lib64"].flatMap((name) => ["--symlink", `usr/${name}`, `/${name}`]),
     ...["--ro-bind", process.execPath, "/vercel/runtimes/node24/bin/node"],
-    ...["--proc", "/proc", "--dev", "/dev", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"],
+    ...[
+      "--proc",
+      "/proc",
+      "--ro-bind",
+      memory.kills,
+      "/proc/vmstat",
+      "--dev",
+      "/dev",
+      "--unshare-pid",
+      "--unshare-net",
+      "--unshare-ipc",
+      "--unshare-uts",
+    ],
     ...["--die-with-parent", "--info-fd", "3", "--"],
   ];
 }

@@ -9,6 +9,8 @@ const VERSION_2 = "/sys/fs/cgroup";
 export interface MemoryGroup {
   /** Who writes its pid here is in it, with all its children. */
   readonly door: string;
+  /** A file with a line `oom_kill <count>`, as /proc/vmstat of a machine has for all of it. */
+  readonly kills: string;
   remove(): Promise<void>;
 }
 
@@ -22,6 +24,7 @@ export async function makeMemoryGroup(name: string, bytes: number): Promise<Memo
   await writeFile(path.join(folder, isOld ? "memory.limit_in_bytes" : "memory.max"), String(bytes));
   return {
     door: path.join(folder, "cgroup.procs"),
+    kills: path.join(folder, isOld ? "memory.oom_control" : "memory.events"),
     async remove() {
       // It is busy until the kernel has reaped the last process.
       for (let tries = 0; tries < 200; tries++) {

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { execFile } from "node:child_process";
-import { agentSource } from "../../guests/agent-source.ts";
+import { agentTexts } from "../../guests/agents-on-path.ts";
 import { ask, MachineError } from "./ask.ts";
 import { connect, type SshChild, type SshFiles, writeKnownHost } from "./connection.ts";
 import { Gate } from "./gate.ts";
@@ -80,7 +80,7 @@ function scriptCommand(script: string, args: readonly string[]): string {
 }
 
 function contents(): Readonly<Record<string, string>> {
-  return { ...REMOTE_FILES, "agent.cjs": agentSource() };
+  return { ...REMOTE_FILES, ...agentTexts() };
 }
 
 let name: string | null = null;
@@ -114,6 +114,7 @@ function readFacts(text: string): MachineFacts {
   }
   return {
     arch: value("arch"),
+    hasPython: value("python") === "yes",
     isRoot: value("user") === "0",
     group,
     links: lines.filter(([key]) => key === "link").map(([, link = "", target = ""]) => [link, target] as const),

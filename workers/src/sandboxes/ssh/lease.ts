@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { type AgentOnPath, AGENTS_ON_PATH } from "../../guests/agents-on-path.ts";
 import { runOnChannel } from "../channel/run-on-channel.ts";
 import type { GuestOutcome, GuestProgram, Lease, LeaseRequest, OutputBounds, OutputFile } from "../port.ts";
 import { seccompFilter } from "../process/seccomp.ts";
@@ -25,6 +26,8 @@ export class SshLease implements Lease {
   readonly #stop = new AbortController();
   #transport: SshTransport | null = null;
   #lost: string | null = null;
+  /** Another run would not help. */
+  #unsupported: string | null = null;
   #releasing: Promise<void> | null = null;
 
   constructor(host: SshHost, request: LeaseRequest, folder: string, onEnd: () => void) {
@@ -35,8 +38,9 @@ export class SshLease implements Lease {
   }
 
   start: Lease["start"] = (program, channel, signal) => {
-    if (!CAPABILITIES.languages.includes(program.language)) return refusedGuest("ssh", CAPABILITIES, program.language);
-    this.#transport = new SshTransport(this.#host, () => this.#prepare(program));
+    const agent = AGENTS_ON_PATH[program.language];
+    if (agent === undefined) return refusedGuest("ssh", CAPABILITIES, program.language);
+    this.#transport = new SshTransport(this.#host, () => this.#prepare(program, agent));
     const either = AbortSignal.any([signal, this.#stop.signal]);
     const { memoryBytes } = this.#request.limits;
     const running = runOnChannel(this.#transport, program, channel, either, { memoryBytes });
@@ -72,9 +76,13 @@ export class SshLease implements Lease {
     await this.#host.ask("destroy.sh", [this.#request.leaseId]);
   }
 
-  async #prepare({ limits, live, replayMs = limits.timeoutMs }: GuestProgram): Promise<SshStart> {
+  async #prepare({ limits, live, replayMs = limits.timeoutMs }: GuestProgram, agent: AgentOnPath): Promise<SshStart> {
     const { leaseId, files, layers, limits: own } = this.#request;
     const facts = await this.#host.ready();
+    if (agent.program === "python3" && !facts.hasPython) {
+      this.#unsupported = `${this.#host.name} has no python3 in /usr`;
+      throw new Error(this.#unsupported);
+    }
     const targets = layers.map(({ target }) => target);
     const filter = seccompFilter(facts.arch);
     if (filter === null) throw new Error(`there is no filter of system calls for ${facts.arch}`);
@@ -82,19 +90,15 @@ export class SshLease implements Lease {
     const seconds = Math.ceil((limits.timeoutMs + (live ? 0 : replayMs)) / 1000) + MARGIN_S;
     const bounds = [own.memoryBytes, own.pids, Math.max(1, Math.round(own.cpus * 100)), seconds];
     const sizes = load.archives.map(({ bytes }) => bytes).join();
-    const args = [
-      leaseId,
-      facts.group,
-      ...bounds,
-      sizes,
-      own.diskBytes,
-      own.files,
-      facts.isRoot ? randomInt(USERS.from, USERS.to) : 0,
-    ].map(String);
-    return { leaseId, load, args };
+    const user = facts.isRoot ? randomInt(USERS.from, USERS.to) : 0;
+    const args = [leaseId, facts.group, ...bounds, sizes, own.diskBytes, own.files, user, agent.program, agent.file];
+    return { leaseId, load, args: args.map(String) };
   }
 
   #judge(outcome: GuestOutcome): GuestOutcome {
+    if (this.#unsupported !== null && outcome.kind === "lost") {
+      return { kind: "failed", failure: { code: "UNSUPPORTED_ENVIRONMENT", message: this.#unsupported } };
+    }
     return this.#lost !== null && outcome.kind === "cancelled" ? { kind: "lost", reason: this.#lost } : outcome;
   }
 }

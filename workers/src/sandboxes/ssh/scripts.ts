@@ -83,7 +83,7 @@ started() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 
 /**
  * `run.sh <lease> <group> <memory> <pids> <cpu percent> <seconds> <bytes of each archive> <disk> <files>
- * <user>`. Its input is
+ * <user> <program> <agent>`. Its input is
  * the archives (what is in the lease's folder, then the layers), then the guest's lines. In a pid and mount namespace of
  * its own, so that one signal ends it all.
  */
@@ -105,7 +105,8 @@ lease=$1
 shift
 . "$(dirname "$0")/library.sh"
 ${RELAY_SHELL.text}
-id=$1 group=$2 memory=$3 pids=$4 cpu=$5 seconds=$6 archives=$7 disk=$8 files=$9 user=\${10}
+id=$1 group=$2 memory=$3 pids=$4 cpu=$5 seconds=$6 archives=$7 disk=$8 files=$9
+user=\${10} program=\${11} agent=\${12}
 name=airlock-$id
 view=${VIEW}
 # A scope of systemd's was entered before: see start.sh.
@@ -119,10 +120,10 @@ for area in work home tmp shm; do
   mount -t tmpfs -o "size=$disk,nr_inodes=$files,mode=0755,nosuid,nodev" airlock $view/$area || unfit "no work area"
 done
 : >$view/node
-: >$view/agent.cjs
 mount --bind "$(cat "$here/node")" $view/node || unfit "Node"
-cat "$here/agent.cjs" >$view/agent.cjs
-chmod 0755 $view/agent.cjs
+mkdir $view/agent
+cat "$here/$agent" >"$view/agent/$agent"
+chmod -R a+rX $view/agent
 printf '\nairlock %s\n' "$id"
 number=0
 for bytes in $(echo "$archives" | tr , ' '); do
@@ -150,7 +151,7 @@ relay 2 "$lease/lock" <"$lease/err" >/dev/null &
 errs=$!
 exec 5<&0
 (enter "$into" "$name" "$memory" "$pids" "$cpu" timeout -s KILL "$seconds" $as \
-  bwrap --args 8 sh -c 'exec "$@" 3<&0 0</dev/null' sh node /agent/agent.cjs --in 3 --out 4 \
+  bwrap --args 8 sh -c 'exec "$@" 3<&0 0</dev/null' sh "$program" "/agent/$agent" --in 3 --out 4 \
   8<$view/walls 9<$view/filter <"$lease/lines" 4>&1 >"$lease/out" 2>"$lease/err" 5<&-) &
 main=$!
 # However the worker's side ends, nobody is left to run for.
@@ -160,7 +161,7 @@ exec 5<&- 2>/dev/null
 code=0
 wait $main || code=$?
 wait $outs $errs || :
-was_killed "$group" "$name" && [ $code -ne 0 ] && code=${EXITS.outOfMemory}
+was_killed "$group" "$name" && code=${EXITS.outOfMemory}
 [ $code -gt ${LARGEST_EXIT} ] && [ $code -ne ${EXITS.outOfMemory} ] && code=${LARGEST_EXIT}
 if [ -n "$(find $view/work -mindepth 1 ! -type d -cnewer "$lease/born" -print -quit)" ]; then
   node "$here/collect.cjs" $view/work "$lease/born" "$disk" >"$lease/outputs" || rm -f "$lease/outputs"
@@ -187,6 +188,7 @@ case $HOME/ in /mnt/*) echo "the home folder is below /mnt, which sandboxes have
 node -p 'fs.realpathSync(process.execPath)' >"$here/node.$$"
 mv "$here/node.$$" "$here/node"
 echo "arch $(node -p process.arch)"
+if [ -x /usr/bin/python3 ] || [ -x /usr/local/bin/python3 ]; then echo "python yes"; fi
 echo "user $(id -u)"
 echo "group $(groups)"
 for name in bin sbin lib lib32 lib64 libx32; do

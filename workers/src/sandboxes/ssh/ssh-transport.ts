@@ -133,11 +133,11 @@ export class SshTransport implements Transport {
   }
 
   async #judge(code: number | null, { reason }: SshChild): Promise<TransportEnd> {
+    if (code === EXITS.outOfMemory) return { kind: "out of memory" };
     if (this.#killed) return { kind: "exited", exitCode: code, signal: "SIGKILL" };
     const { name } = this.#host;
     if (code === CONNECTION_EXIT || code === null) return { kind: "gone", reason: `${name}: ${await reason()}` };
     if (!this.#isUp) return { kind: "gone", reason: `${name} did not start the sandbox: ${this.#lastWords.trim()}` };
-    if (code === EXITS.outOfMemory) return { kind: "out of memory" };
     return { kind: "exited", exitCode: code, signal: null };
   }
 }

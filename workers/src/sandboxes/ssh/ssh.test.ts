@@ -2,6 +2,7 @@ import { describeNeeding } from "@airlock/shared/testing";
 import { afterAll, beforeAll, vi } from "vitest";
 import { startSshServer, type SshServer } from "../../../testing/ssh-server.ts";
 import { describeConformance } from "../conformance.ts";
+import { describeHostile } from "../hostile.ts";
 import type { SandboxProvider } from "../port.ts";
 import { createSshProvider } from "./index.ts";
 
@@ -15,7 +16,9 @@ describeNeeding(["sshd", "root", "bwrap"], "the provider ssh, to a machine on lo
   });
   afterAll(() => server.close());
 
-  describeConformance("ssh", () => laterProvider(() => createSshProvider({ machines: { builder: server.machine } })));
+  const makeProvider = () => laterProvider(() => createSshProvider({ machines: { builder: server.machine } }));
+  describeConformance("ssh", makeProvider);
+  describeHostile("ssh", makeProvider);
 });
 
 /** The suite makes its provider before the server is up. */

@@ -5,6 +5,8 @@ import { VIEW } from "./scripts.ts";
 export interface MachineFacts {
   /** Of its processor, as Node names it. */
   readonly arch: string;
+  /** Where a sandbox can see it. */
+  readonly hasPython: boolean;
   /** Whether we log in as root there: then each guest is a user of its own. */
   readonly isRoot: boolean;
   /** How memory and processes are bounded there. */
@@ -30,7 +32,7 @@ export function guestWalls(facts: MachineFacts, targets: readonly string[]): str
     ...facts.links.flatMap(([name, target]) => ["--symlink", target, `/${name}`]),
     ...facts.folders.flatMap((name) => ["--ro-bind", `/${name}`, `/${name}`]),
     ...etc.flatMap((file) => ["--ro-bind-try", file, file]),
-    ...["--ro-bind", `${VIEW}/node`, "/airlock/bin/node", "--ro-bind", `${VIEW}/agent.cjs`, "/agent/agent.cjs"],
+    ...["--ro-bind", `${VIEW}/node`, "/airlock/bin/node", "--ro-bind", `${VIEW}/agent`, "/agent"],
     ...["--proc", "/proc", "--dev", "/dev"],
     ...Object.entries(areas).flatMap(([area, target]) => ["--bind", `${VIEW}/${area}`, target]),
     ...targets.flatMap((target, i) => ["--ro-bind", `${VIEW}/layers/${i + 1}`, target]),

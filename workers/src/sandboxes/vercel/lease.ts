@@ -1,4 +1,4 @@
-import { agentSource } from "../../guests/agent-source.ts";
+import { AGENTS_ON_PATH, agentTexts } from "../../guests/agents-on-path.ts";
 import { runOnChannel } from "../channel/run-on-channel.ts";
 import type { GuestOutcome, GuestProgram, Lease, LeaseRequest, OutputBounds, OutputFile } from "../port.ts";
 import { refusedGuest } from "../refused.ts";
@@ -8,9 +8,6 @@ import { MachineTransport } from "./machine-transport.ts";
 import { collectOutputs } from "./outputs.ts";
 import { bring } from "./packing.ts";
 import { FOLDERS } from "./scripts.ts";
-
-const AGENT = `${FOLDERS.agents}/agent.cjs`;
-const AGENT_COMMAND = ["node", AGENT, "--in-dir", FOLDERS.lines, "--out", "3"];
 
 /** The one guest of one machine. */
 export class VercelLease implements Lease {
@@ -28,17 +25,18 @@ export class VercelLease implements Lease {
   }
 
   start: Lease["start"] = (program, channel, signal) => {
-    if (!CAPABILITIES.languages.includes(program.language)) {
-      return refusedGuest("vercel", CAPABILITIES, program.language);
-    }
+    const agent = AGENTS_ON_PATH[program.language];
+    if (agent === undefined) return refusedGuest("vercel", CAPABILITIES, program.language);
+    const path = `${FOLDERS.agents}/${agent.file}`;
+    const command = [agent.program, path, "--in-dir", FOLDERS.lines, "--out", "3"];
     const { files, layers } = this.#request;
     let fits = true;
     const before = async () => {
-      await bring(this.#machine, [{ path: AGENT, content: agentSource() }], files, layers);
+      await bring(this.#machine, [{ path, content: agentTexts()[agent.file] }], files, layers);
       fits = await this.#machine.lastFor(programMs(program));
     };
     const targets = layers.map(({ target }) => target);
-    const transport = new MachineTransport(this.#machine, { agent: AGENT_COMMAND, targets, before });
+    const transport = new MachineTransport(this.#machine, { agent: command, targets, before });
     const either = AbortSignal.any([signal, this.#stop.signal]);
     const running = runOnChannel(transport, program, channel, either, { memoryBytes: this.#machine.memoryBytes });
     return { ...running, outcome: running.outcome.then((outcome) => this.#judge(outcome, fits)) };

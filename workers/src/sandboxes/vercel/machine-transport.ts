@@ -5,10 +5,7 @@ import { faultOf, wordsOf } from "./failures.ts";
 import { LineWriter } from "./line-writer.ts";
 import type { VercelMachine } from "./machine.ts";
 import { persist } from "./retry.ts";
-import { END, FOLDERS, LAUNCH, WAS_OUT_OF_MEMORY } from "./scripts.ts";
-
-/** 128 + SIGKILL, as a shell tells it. */
-const KILLED_EXIT = 137;
+import { END, FOLDERS, LAUNCH, OUT_OF_MEMORY_EXIT } from "./scripts.ts";
 
 export interface Launch {
   /** The agent's command in the machine. */
@@ -67,7 +64,7 @@ export class MachineTransport implements Transport {
       const args = [...bounds, ...launch.targets, "--", ...launch.agent];
       const handle = await this.#machine.launch(LAUNCH, args);
       this.#launched.resolve(true);
-      return await this.#judge(await followCommand(handle, { hear: (stream, text) => this.#hear(stream, text) }));
+      return this.#judge(await followCommand(handle, { hear: (stream, text) => this.#hear(stream, text) }));
     } catch (error) {
       return { kind: "gone", reason: `the program was not started: ${wordsOf(error)}` };
     } finally {
@@ -80,21 +77,10 @@ export class MachineTransport implements Transport {
     for (const [fd, piece] of this.#relayed.take(text)) this.#listener?.raw(fd, piece);
   }
 
-  async #judge(end: CommandEnd): Promise<TransportEnd> {
+  #judge(end: CommandEnd): TransportEnd {
     if (end.kind === "gone") return end;
-    if (end.exitCode === KILLED_EXIT && !this.#killed && (await this.#wasOutOfMemory())) {
-      return { kind: "out of memory" };
-    }
+    if (end.exitCode === OUT_OF_MEMORY_EXIT) return { kind: "out of memory" };
     return { kind: "exited", exitCode: end.exitCode, signal: null };
-  }
-
-  async #wasOutOfMemory(): Promise<boolean> {
-    try {
-      const { stdout } = await persist(() => this.#machine.runAsRoot(WAS_OUT_OF_MEMORY, []));
-      return stdout.trim() === "yes";
-    } catch {
-      return false;
-    }
   }
 
   /** The log ends with the last process that writes to it. What cannot be ended so ends with the machine. */

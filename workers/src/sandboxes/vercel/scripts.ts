@@ -17,6 +17,8 @@ export const FOLDERS = {
 
 /** How a script says that this machine cannot be used. */
 export const UNFIT_EXIT = 64;
+/** The kernel of this machine has ended a process for want of memory. */
+export const OUT_OF_MEMORY_EXIT = 247;
 
 /** `prepare <bytes> <files>`: the work area is a file system of its own, so that it is bounded. */
 export const PREPARE = `
@@ -77,6 +79,7 @@ code=0
   env -i "PATH=$PATH" HOME=/home/guest LANG=C.UTF-8 TZ=UTC TMPDIR=/tmp "$@" \\
   3>&1 >/airlock/out 2>/airlock/err </dev/null) || code=$?
 wait $outs $errs
+[ "$(grep '^oom_kill ' /proc/vmstat || :)" = "$(cat /airlock/oom)" ] || code=${OUT_OF_MEMORY_EXIT}
 exit $code
 `;
 
@@ -85,9 +88,6 @@ export const END = `
 setpriv --reuid "$1" --regid "$1" --clear-groups sh -c 'kill -9 -1; kill -9 -1' 2>/dev/null
 exit 0
 `;
-
-/** `memory`: whether the kernel of this machine has ended a process for want of memory. */
-export const WAS_OUT_OF_MEMORY = `grep '^oom_kill ' /proc/vmstat | cmp -s - /airlock/oom && echo no || echo yes`;
 
 /**
  * `collect <uid>`: type, links, size and name of all that is no folder and has changed since the start. What the guest

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { z } from "zod";
 import type { GuestChannel, GuestOutcome, Lease, LeaseRequest, SandboxProvider } from "../src/sandboxes/port.ts";
-import { removeFolder } from "../src/sandboxes/work-area/remove-folder.ts";
-import { givenOf, walkFolder } from "../src/sandboxes/work-area/walk-folder.ts";
+import { removeFolder } from "./remove-folder.ts";
+import { givenOf, walkFolder } from "./walk-folder.ts";
 
 /**
  * A work area without walls: JavaScript in a plain child process whose folder is walked when it has ended. It shows what

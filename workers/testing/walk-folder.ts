@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { type Dir, type Stats } from "node:fs";
 import { open, opendir } from "node:fs/promises";
 import { FILE_PATH_LIMITS } from "@airlock/shared/domain";
-import type { InputFile, OutputBounds, OutputFile } from "../port.ts";
+import type { InputFile, OutputBounds, OutputFile } from "../src/sandboxes/port.ts";
 import { nameIn, pin, type PinnedFile } from "./pinned-file.ts";
 
 /** A program can make more names than anybody wants to read. */

@@ -34,19 +34,16 @@ export function layers(start: Start): void {
     const code = `import fs from "node:fs"; import { execFileSync } from "node:child_process";
       fs.appendFileSync("src/a", "b"); fs.mkdirSync("new"); fs.writeFileSync("new/c", "c");
       return [fs.readFileSync("given", "utf8"), fs.readFileSync("link", "utf8"), execFileSync("./run").toString()]`;
-    const given = [
-      { path: "given", content: Buffer.from("from the caller") },
-      { path: "run/is/a/folder", content: Buffer.from("") },
-    ];
-    const lease = { layers: [{ source: files, target: "/work" }] };
-    const guest = await start(code, { lease: { ...lease, files: given.slice(0, 1) } });
+    const given = [{ path: "given", content: Buffer.from("from the caller") }];
+    const lease = { files: given, layers: [{ source: files, target: "/work" }] };
+    const guest = await start(code, { lease });
     expect(await outputsOf(guest)).toEqual({
       outcome: returned(["from the caller", "ab", "ran\n"]),
       files: { "new/c": "c", "src/a": "ab" },
       left: {},
     });
     expect(await readFile(path.join(files, "src/a"), "utf8")).toBe("a");
-    const again = await start('return require("fs").readdirSync(".")', { lease: { ...lease, files: given } });
+    const again = await start('return require("fs").readdirSync(".")', { lease });
     expect(await outputsOf(again)).toMatchObject({
       outcome: returned(["given", "link", "run", "same", "src"]),
       files: {},

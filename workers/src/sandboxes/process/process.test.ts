@@ -1,9 +1,8 @@
 import { describeNeeding } from "@airlock/shared/testing";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, expect, it } from "vitest";
 import { startGuest } from "../../../testing/driven-guest.ts";
 import { runProgram } from "../../../testing/run-program.ts";
 import { describeConformance } from "../conformance.ts";
-import { layers } from "../conformance/layers.ts";
 import { describeHostile } from "../hostile.ts";
 import { createProcessProvider } from "./index.ts";
 import { seccompFilter } from "./seccomp.ts";
@@ -16,8 +15,6 @@ describeNeeding(["bwrap", "root"], "process", () => {
 describeNeeding(["bwrap", "root"], "the walls of a process", () => {
   const provider = createProcessProvider();
   afterAll(() => provider.close());
-
-  describe("layers", () => layers((code, options = {}) => startGuest(provider, { code, ...options })));
 
   it("calls that the filter denies fail, whatever namespace a program would make for them", async () => {
     const probe = `import ctypes, os

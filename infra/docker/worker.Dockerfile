@@ -24,9 +24,10 @@ COPY --from=build /app/workers/dist workers/dist
 
 FROM node:24-bookworm-slim
 RUN apt-get update \
-  && apt-get install -y --no-install-recommends bubblewrap openssh-client \
+  && apt-get install -y --no-install-recommends bubblewrap ca-certificates git openssh-client \
   && rm -rf /var/lib/apt/lists/*
-ENV NODE_ENV=production AIRLOCK_HOME=/var/lib/airlock AIRLOCK_HEALTH_HOST=0.0.0.0 AIRLOCK_HEALTH_PORT=4002
+ENV NODE_ENV=production AIRLOCK_HOME=/var/lib/airlock AIRLOCK_CACHE=/tmp/airlock-cache \
+  AIRLOCK_HEALTH_HOST=0.0.0.0 AIRLOCK_HEALTH_PORT=4002
 WORKDIR /app
 # A volume takes its owner from here: large files are kept in it, unless a bucket is configured.
 RUN install -d -o node -g node /var/lib/airlock/artifacts

@@ -11,3 +11,5 @@ export { type Api, ApiFailure, createApi } from "./api.ts";
 export { endProcess, type Fleet, startFleet } from "./fleet.ts";
 export { BUN } from "./bun.ts";
 export { type Browser, openBrowser } from "./chromium.ts";
+export { type GitServer, startGitServer } from "./git-server.ts";
+export { type NpmRegistry, startNpmRegistry, type TestPackage } from "./npm-registry.ts";

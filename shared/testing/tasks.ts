@@ -25,6 +25,7 @@ export function newTask(projectId: string, fields: Partial<NewTask> = {}): NewTa
     idempotencyKey: null,
     fingerprint: null,
     seed: randomBytes(32),
+    dependencies: null,
     labels: [],
     files: [],
     ...fields,

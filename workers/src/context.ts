@@ -8,6 +8,7 @@ import type { Policies } from "./desk/policies.ts";
 import type { FunctionTools } from "./functions/index.ts";
 import type { LeaseBook } from "./leasing/lease-book.ts";
 import type { TaskEnvironments } from "./leasing/task-environments.ts";
+import type { Provisioning } from "./provisioning/index.ts";
 import type { WorkerMetrics } from "./metrics.ts";
 import type { RunningSegments } from "./runner/running-segments.ts";
 import type { SegmentStore } from "./runner/segment-store.ts";
@@ -45,6 +46,8 @@ export interface Context {
   /** What a task's environment asks of its sandbox. */
   readonly environments: TaskEnvironments;
   readonly throughput: Pick<Throughput, "note">;
+  /** What a task needs beside its program: packages, a repository, a prepared work area. */
+  readonly provisioning: Provisioning;
   /** Whether another worker has this version of the tool. */
   isOffered(path: string, version: string): Promise<boolean>;
   /** Tells the world of a new approval, and has it expire in time. */

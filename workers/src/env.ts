@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { storeEnv } from "@airlock/shared/files";
 import { commonEnv, count, type EnvSource, parseEnvWith, port } from "@airlock/shared/runtime";
 import { z } from "zod";
+import { gitCredentials } from "./provisioning/git-credentials.ts";
 
 const list = z.string().transform((text) =>
   text
@@ -11,6 +12,11 @@ const list = z.string().transform((text) =>
 );
 
 const optional = z.string().min(1).nullable().default(null);
+
+/** It is written into messages. */
+const registry = z.url({ protocol: /^https?$/ }).refine((text) => new URL(text).username === "", {
+  message: "must not have a user name in it; use AIRLOCK_NPM_RC",
+});
 
 const schema = z.object({
   ...commonEnv,
@@ -35,6 +41,14 @@ const schema = z.object({
   AIRLOCK_SANDBOXES: list.nullable().default(null),
   AIRLOCK_PROVIDERS: list.default([]),
   AIRLOCK_HTTP_ALLOW: list.default([]),
+  AIRLOCK_CACHE: z.string().nullable().default(null),
+  AIRLOCK_CACHE_MB: count.default(10_240),
+  AIRLOCK_PROVISION_TIMEOUT_MS: count.default(300_000),
+  AIRLOCK_PROVISION_MB: count.default(2_048),
+  AIRLOCK_PROVISION_COMMANDS: z.enum(["on", "off"]).default("on"),
+  AIRLOCK_NPM_REGISTRY: registry.nullable().default(null),
+  AIRLOCK_NPM_RC: z.string().nullable().default(null),
+  AIRLOCK_GIT_CREDENTIALS: gitCredentials.default([]),
   AIRLOCK_PARK_BY: z.enum(["snapshot", "replay"]).default("snapshot"),
   AIRLOCK_SSH_MACHINES: optional,
   VERCEL_OIDC_TOKEN: optional,
@@ -82,6 +96,14 @@ export const HELP = `airlock worker: claims tasks and runs them in sandboxes
   AIRLOCK_ARTIFACTS        where files are: a folder, or s3://bucket/prefix (artifacts in AIRLOCK_HOME); gateways the same
   AIRLOCK_S3_ENDPOINT      of an S3-compatible service (AWS); with AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
   AIRLOCK_HTTP_ALLOW       host:port pairs, separated by commas, that http.request may reach on private networks
+  AIRLOCK_CACHE            where packages and repositories are kept (cache in AIRLOCK_HOME)
+  AIRLOCK_CACHE_MB         how much may be kept there (10240)
+  AIRLOCK_NPM_REGISTRY     where npm packages come from (npm's own)
+  AIRLOCK_NPM_RC           an .npmrc with what that registry asks for; only npm sees it
+  AIRLOCK_GIT_CREDENTIALS  NAME=https://host/path pairs, separated by commas: where AIRLOCK_SECRET_<NAME> may be sent
+  AIRLOCK_PROVISION_TIMEOUT_MS  how long installing, cloning or a provision command may take (300000)
+  AIRLOCK_PROVISION_COMMANDS  whether environments' commands are run here: on or off (on)
+  AIRLOCK_PROVISION_MB     how much each of them may write (2048)
   AIRLOCK_PARK_BY          how isolate guests are kept: snapshot, or replay (snapshot)
   AIRLOCK_SSH_MACHINES     file that names the machines of the provider ssh (docs/operations.md)
   VERCEL_OIDC_TOKEN        lets the provider vercel in; or VERCEL_TOKEN, VERCEL_TEAM_ID and VERCEL_PROJECT_ID

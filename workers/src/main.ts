@@ -40,6 +40,7 @@ import { createWorkerMetrics } from "./metrics.ts";
 import { createApprovalAnnouncer, expireApprovals } from "./processors/approval-processor.ts";
 import { createTaskProcessor } from "./processors/task-processor.ts";
 import { startProbes } from "./processors/probe-processor.ts";
+import { provisioningOf } from "./provisioning/index.ts";
 import {
   createProviders,
   type ProbedProviders,
@@ -196,9 +197,12 @@ function createContext(
   const providers = proved.map(({ provider }) => provider);
   const throughput = startThroughput(parts);
   lifecycle.defer("throughput", () => throughput.stop());
+  const provisioning = provisioningOf(env, parts);
+  lifecycle.defer("provisioning", () => provisioning.close());
   return {
     ...parts,
     ...sandboxes,
+    provisioning,
     functions: createFunctionTools({ ...parts, ...sandboxes, providers }),
     heart,
     feeder,

@@ -92,6 +92,8 @@ export async function openTestWorker(redisUrl: string | null = null): Promise<Te
     leases: createLeaseBook({ db, workerId, host: "test" }),
     environments: createTaskEnvironments({ db, log }),
     functions: { find: async () => undefined, forget: ignore, forgetAll: ignore },
+    // A test that provides for its tasks brings its own.
+    provisioning: { provide: () => ({ kind: "provided", layers: [], release: ignore }), close: async () => {} },
     store: storeOf(workerId),
     metrics: createWorkerMetrics(createMetricsRegistry("worker"), () => running.count, 1),
   };

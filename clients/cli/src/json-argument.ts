@@ -28,6 +28,18 @@ export function readNumber(name: string, text: string | undefined): number | und
   return value;
 }
 
+/** `--dependency left-pad@^1.3.0 --dependency @scope/name` */
+export function readDependencies(given: readonly string[] | undefined): Record<string, string> | undefined {
+  if (given === undefined) return undefined;
+  return Object.fromEntries(
+    given.map((text) => {
+      // A name may begin with @ itself.
+      const at = text.indexOf("@", 1);
+      return at < 0 ? [text, "latest"] : [text.slice(0, at), text.slice(at + 1)];
+    }),
+  );
+}
+
 /** `--label kind=sum --label run=7` */
 export function readLabels(pairs: readonly string[] | undefined): Record<string, string> | undefined {
   if (pairs === undefined) return undefined;

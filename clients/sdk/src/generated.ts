@@ -120,7 +120,7 @@ export interface SubmitBatchInput {
 
 export interface SubmitTaskInput {
   readonly code: string;
-  /** npm package name -> range, for JavaScript and TypeScript outside the isolate. */
+  /** npm package name -> range, for JavaScript, TypeScript and Bun outside the isolate; above the environment's own. */
   readonly dependencies?: unknown;
   /** Name of an environment. Absent: the session's, else the project's default, else `isolate`. */
   readonly environment?: string | null | undefined;

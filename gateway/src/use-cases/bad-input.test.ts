@@ -52,7 +52,6 @@ describe("refused, coded, and nothing is left", () => {
     ["an environment with NUL", { code: "1", environment: "\0" }, "BAD_INPUT", "environment"],
     ["a language that the environment cannot run", { code: "1", language: "PYTHON" }, "BAD_INPUT", "language"],
     ["an unknown language", { code: "1", language: "COBOL" }, "BAD_INPUT", "COBOL"],
-    ["files", { code: "1", files: [{ path: "a", content: "b" }] }, "BAD_INPUT", "files"],
     ["dependencies", { code: "1", dependencies: { left: "1" } }, "BAD_INPUT", "dependencies"],
     ["NUL in a session", { code: "1", session: "a\0" }, "BAD_INPUT", "session"],
     ["a lone surrogate in an idempotency key", { code: "1", idempotencyKey: "\udc00" }, "BAD_INPUT", "idempotencyKey"],

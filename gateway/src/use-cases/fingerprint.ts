@@ -30,6 +30,8 @@ function canonicalSubmission(submission: Submission): string {
     input,
     // Nothing where there are none: keys that were used before tasks had files stay good.
     ...submission.files.map(({ path, sha256 }) => [path, sha256]),
+    // Nothing where there are none: keys that were used before tasks had dependencies stay good.
+    ...(submission.dependencies === null ? [] : [{ dependencies: submission.dependencies }]),
   ];
   return JSON.stringify(parts);
 }

@@ -38,6 +38,7 @@ export function newTasks(caller: Caller, submissions: readonly Submission[], ori
     idempotencyKey: origin.idempotencyKey ?? null,
     fingerprint: origin.fingerprint ?? null,
     seed: seeds.subarray(index * SEED_BYTES, (index + 1) * SEED_BYTES),
+    dependencies: submission.dependencies,
     labels: submission.labels,
     files: origin.files[index] ?? [],
   }));
@@ -90,6 +91,9 @@ export function freshRow(task: NewTask, createdAt: Date): TaskRow {
     environment_id: task.environmentId,
     environment_revision: null,
     session_pinned: false,
+    dependencies: task.dependencies,
+    lock_hash: null,
+    commit_hash: null,
     created_at: createdAt,
     started_at: null,
     finished_at: null,

@@ -56,5 +56,6 @@ function submissionOf(task: TaskRow, environment: KnownEnvironment, labels: [str
     labels,
     maxToolCalls: task.max_tool_calls,
     files: [],
+    dependencies: task.dependencies,
   };
 }

@@ -3,6 +3,7 @@ import type { EnvironmentChoice, KnownEnvironment } from "./environments/choose.
 import type { Faults } from "./faults.ts";
 import { type LabelPair, readLabels } from "./labels.ts";
 import { type FileInput, readFiles, type SubmittedFile } from "./read-files.ts";
+import { readDependencies } from "./read-dependencies.ts";
 import { nameFault, unstorable } from "./texts.ts";
 
 /** What a caller may send for a task; null counts as absent. */
@@ -43,6 +44,8 @@ export interface Submission {
   readonly labels: readonly LabelPair[];
   readonly maxToolCalls: number | null;
   readonly files: readonly SubmittedFile[];
+  /** JSON text, names sorted; null: none. */
+  readonly dependencies: string | null;
 }
 
 const MAX_INT = 2 ** 31 - 1;
@@ -57,7 +60,6 @@ export function validateSubmission(
   const language = given.language ?? "TYPESCRIPT";
   const environment = checkEnvironment(environments.nameFor(given), environments, language, at, faults);
   checkCode(given.code, at, faults);
-  checkUnsupported(given, environment.name, at, faults);
   checkRange(given.timeoutMs, 1, SUBMISSION_LIMITS.timeoutMsMax, `${at}timeoutMs`, faults);
   checkRange(given.queueTtlMs, 1, SUBMISSION_LIMITS.queueTtlMsMax, `${at}queueTtlMs`, faults);
   checkRange(given.priority, 0, SUBMISSION_LIMITS.priorityMax, `${at}priority`, faults);
@@ -79,6 +81,12 @@ export function validateSubmission(
     labels: readLabels(given.labels, `${at}labels`, faults),
     maxToolCalls: given.maxToolCalls ?? null,
     files: readFiles(given.files, `${at}files`, faults),
+    dependencies: readDependencies(
+      given.dependencies,
+      { language, environment, environments },
+      `${at}dependencies`,
+      faults,
+    ),
   };
 }
 
@@ -130,16 +138,6 @@ function checkEnvironment(
     faults.add(`${at}language`, `the environment "${name}" cannot run ${language}; it runs: ${able}`);
   }
   return environment;
-}
-
-/** Refused rather than ignored: a program that counts on them would fail later and say less. */
-function checkUnsupported(given: SubmissionInput, environment: string, at: string, faults: Faults): void {
-  const advice = `is not supported by the environment "${environment}", and no environment supports it yet; leave it out`;
-  const { dependencies } = given;
-  if (dependencies === null || dependencies === undefined) return;
-  if (typeof dependencies !== "object" || Array.isArray(dependencies)) {
-    faults.add(`${at}dependencies`, "must be an object of package names and version ranges");
-  } else if (Object.keys(dependencies).length > 0) faults.add(`${at}dependencies`, advice);
 }
 
 function checkRange(value: number | null | undefined, min: number, max: number, field: string, faults: Faults): void {

@@ -12,6 +12,7 @@ export * from "./events.ts";
 export * from "./functions.ts";
 export * from "./journal.ts";
 export * from "./leases.ts";
+export * from "./locks.ts";
 export * from "./migrate.ts";
 export * from "./outbox.ts";
 export * from "./policies.ts";

@@ -206,6 +206,13 @@ CREATE INDEX leases_of_project ON public.leases USING btree (project_id, id);
 CREATE INDEX leases_of_task ON public.leases USING btree (task_id) WHERE (task_id IS NOT NULL);
 CREATE INDEX leases_open ON public.leases USING btree (provider) WHERE (ended_at IS NULL);
 
+create table locks (
+  hash bytea not null,
+  content text not null,
+  created_at timestamp with time zone not null default now()
+);
+alter table locks add constraint locks_pkey PRIMARY KEY (hash);
+
 create table outbox (
   task_id uuid not null,
   project_id uuid not null,
@@ -346,13 +353,18 @@ create table tasks (
   waiting_for text,
   environment_id uuid,
   environment_revision integer,
-  session_pinned boolean not null default false
+  session_pinned boolean not null default false,
+  dependencies text,
+  lock_hash bytea,
+  commit_hash text
 );
 alter table tasks add constraint tasks_pkey PRIMARY KEY (id);
+alter table tasks add constraint tasks_lock_hash_fkey FOREIGN KEY (lock_hash) REFERENCES locks(hash);
 alter table tasks add constraint tasks_status_check CHECK ((status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'PARKED'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'CANCELLED'::text, 'TIMED_OUT'::text])));
 CREATE INDEX tasks_ended ON public.tasks USING btree (project_id, status, id) WHERE (status = ANY (ARRAY['SUCCEEDED'::text, 'FAILED'::text, 'CANCELLED'::text, 'TIMED_OUT'::text]));
 CREATE UNIQUE INDEX tasks_idempotency ON public.tasks USING btree (project_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX tasks_of_batch ON public.tasks USING btree (batch_id, status) WHERE (batch_id IS NOT NULL);
+CREATE INDEX tasks_of_lock ON public.tasks USING btree (lock_hash) WHERE (lock_hash IS NOT NULL);
 CREATE INDEX tasks_of_project ON public.tasks USING btree (project_id, id);
 CREATE INDEX tasks_of_session ON public.tasks USING btree (project_id, session, id) WHERE (session IS NOT NULL);
 CREATE INDEX tasks_of_worker ON public.tasks USING btree (worker_id) WHERE (status = 'RUNNING'::text);

@@ -42,6 +42,7 @@ export interface Tables {
   search_backlog: SearchBacklogTable;
   contents: ContentsTable;
   session_files: SessionFilesTable;
+  locks: LocksTable;
 }
 
 interface ProjectsTable {
@@ -122,9 +123,18 @@ export interface TasksTable {
   environment_id: string | null;
   environment_revision: number | null;
   session_pinned: Generated<boolean>;
+  dependencies: string | null;
+  lock_hash: Buffer | null;
+  commit_hash: string | null;
   created_at: Created;
   started_at: Date | null;
   finished_at: Date | null;
+}
+
+interface LocksTable {
+  hash: Buffer;
+  content: string;
+  created_at: Created;
 }
 
 interface TaskLabelsTable {

@@ -1,7 +1,9 @@
 import { z } from "zod";
+import { dependenciesFault } from "./dependencies.ts";
 import { BUILT_IN_ENVIRONMENTS } from "./environments.ts";
 import { LANGUAGES } from "./language.ts";
 import type { SandboxLimits } from "./limits.ts";
+import { refFault, repositoryUrlFault } from "./repository.ts";
 
 /**
  * What becomes of a sandbox when its task ends. EPHEMERAL: destroyed. RETAIN_ON_FAILURE: a failed task's is kept for a
@@ -27,6 +29,14 @@ const storable = (max: number) =>
     .max(max)
     .refine((text) => !text.includes("\0") && text.isWellFormed(), "is not well-formed text");
 
+/** Makes a zod check of a function that says what is wrong. */
+const reporting =
+  <T>(faultOf: (value: T) => string | null) =>
+  (value: T, context: z.core.$RefinementCtx): void => {
+    const message = faultOf(value);
+    if (message !== null) context.addIssue({ code: "custom", message });
+  };
+
 const limits: z.ZodType<Partial<SandboxLimits>> = z.strictObject({
   memoryBytes: whole(1024 * 1024, 2 ** 40).exactOptional(),
   pids: whole(1, 1_000_000).exactOptional(),
@@ -36,10 +46,10 @@ const limits: z.ZodType<Partial<SandboxLimits>> = z.strictObject({
 });
 
 const repository = z.strictObject({
-  url: storable(2_048),
+  url: storable(2_048).superRefine(reporting(repositoryUrlFault)),
   /** A branch, a tag or a commit. */
-  ref: storable(256).default("HEAD"),
-  /** The name of a worker's secret; never the secret. */
+  ref: storable(256).superRefine(reporting(refFault)).default("HEAD"),
+  /** The name of one that the workers have for this URL (`AIRLOCK_GIT_CREDENTIALS`); never a secret. */
   credential: storable(128).nullable().default(null),
 });
 
@@ -54,7 +64,7 @@ export const environmentDefinition = z.strictObject({
   provision: storable(16_384).nullable().default(null),
   repository: repository.nullable().default(null),
   /** npm package name → range. */
-  dependencies: z.record(storable(214), storable(256)).default({}),
+  dependencies: z.record(z.string(), z.string()).superRefine(reporting(dependenciesFault)).default({}),
   leasePolicy: z.enum(LEASE_POLICIES).default("EPHEMERAL"),
   /** How long a failed task's sandbox is kept. */
   retainMs: whole(1_000, ENVIRONMENT_BOUNDS.retainMsMax).default(3600_000),

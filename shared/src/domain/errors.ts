@@ -42,7 +42,7 @@ export const TASK_ERRORS = {
   PROBE_FAILED: { meaning: "The environment's probe failed.", retryable: true },
   LEASE_FAILED: { meaning: "No sandbox could be had.", retryable: true },
   WORKSPACE_FAILED: { meaning: "The workspace could not be made.", retryable: true },
-  PROVISION_FAILED: { meaning: "The provision command failed.", retryable: false },
+  PROVISION_FAILED: { meaning: "Dependencies or the provision command failed.", retryable: false },
   CANCELLED: { meaning: "The task was cancelled.", retryable: false },
   WORKER_LOST: { meaning: "Every worker that picked the task up was lost.", retryable: true },
   ISOLATION_UNAVAILABLE: { meaning: "The asked isolation cannot be enforced here.", retryable: true },

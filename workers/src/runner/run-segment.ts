@@ -5,7 +5,8 @@ import type { Context } from "../context.ts";
 import { Desk } from "../desk/desk.ts";
 import { NoSandbox, takeSandbox } from "../leasing/sandbox.ts";
 import type { SandboxPlan } from "../leasing/task-environments.ts";
-import type { GuestChannel, GuestOutcome, GuestProgram, Lease, SandboxProvider } from "../sandboxes/port.ts";
+import type { Provided } from "../provisioning/index.ts";
+import type { GuestChannel, GuestOutcome, GuestProgram, Layer, Lease, SandboxProvider } from "../sandboxes/port.ts";
 import { collectOutputs } from "./collect.ts";
 import { createRecorder, type Recorder, Unrecorded } from "./recorder.ts";
 import { untilDone } from "./retry.ts";
@@ -30,7 +31,7 @@ export async function runSegment(context: Context, provider: SandboxProvider, ta
       case "failed":
         return await endUnrun(context, task, planned.failure);
       case "planned":
-        return await furnish(context, provider, { task, segment, log, plan: planned.plan });
+        return await provide(context, provider, { task, segment, log, plan: planned.plan });
       default:
         assertNever(planned);
     }
@@ -53,7 +54,17 @@ interface Run {
 /** For a guest without a work area. */
 const NOTHING: WorkspaceRead = { kind: "read", workspace: { files: [], events: [] } };
 
-async function furnish(context: Context, provider: SandboxProvider, run: Run): Promise<void> {
+async function provide(context: Context, provider: SandboxProvider, run: Run): Promise<void> {
+  const provided = await context.provisioning.provide(provider, run.task, run.plan, run.segment.abort.signal);
+  if (provided.kind !== "provided") return leaveUnrun(context, run, provided);
+  try {
+    await furnish(context, provider, run, provided.layers);
+  } finally {
+    provided.release();
+  }
+}
+
+async function furnish(context: Context, provider: SandboxProvider, run: Run, layers: readonly Layer[]): Promise<void> {
   const found = provider.capabilities.workArea ? await readWorkspace(context, run.task) : NOTHING;
   switch (found.kind) {
     case "fenced":
@@ -61,13 +72,19 @@ async function furnish(context: Context, provider: SandboxProvider, run: Run): P
     case "failed":
       return endUnrun(context, run.task, found.failure);
     case "read":
-      return runIn(context, provider, run, found.workspace);
+      return runIn(context, provider, run, found.workspace, layers);
     default:
       assertNever(found);
   }
 }
 
-async function runIn(context: Context, provider: SandboxProvider, run: Run, workspace: Workspace): Promise<void> {
+async function runIn(
+  context: Context,
+  provider: SandboxProvider,
+  run: Run,
+  workspace: Workspace,
+  layers: readonly Layer[],
+): Promise<void> {
   const { task, plan } = run;
   const { environmentId, revision, policy, retainMs, config, limits } = plan;
   const sandbox = await takeSandbox(context, provider, {
@@ -84,7 +101,7 @@ async function runIn(context: Context, provider: SandboxProvider, run: Run, work
       config,
       limits,
       files: workspace.files,
-      layers: [],
+      layers,
     },
   });
   let failed = false;
@@ -94,6 +111,19 @@ async function runIn(context: Context, provider: SandboxProvider, run: Run, work
   } finally {
     await sandbox.finish(failed);
   }
+}
+
+/** What it needs could not be had, or was not waited for. */
+async function leaveUnrun(
+  context: Context,
+  { task, segment }: Run,
+  provided: Exclude<Provided, { kind: "provided" }>,
+): Promise<void> {
+  if (provided.kind === "fenced") return;
+  if (provided.kind === "failed") return endUnrun(context, task, provided.failure);
+  const next = nextStep({ kind: "cancelled" }, segment.abort.signal, null);
+  if (next.kind === "give back") return release(context, task, next.reason);
+  if (next.kind === "end" && next.end.failure !== null) return endUnrun(context, task, next.end.failure);
 }
 
 /** Its environment or its files are at fault, so no program was started. */

@@ -8,6 +8,7 @@ import { failures, results } from "./conformance/ends-of-programs.ts";
 import type { Run, Start } from "./conformance/expectations.ts";
 import { idling } from "./conformance/idling.ts";
 import { ends, leases } from "./conformance/leases.ts";
+import { layers } from "./conformance/layers.ts";
 import { limits, time } from "./conformance/limits.ts";
 import { leftovers, many } from "./conformance/neighbours.ts";
 import { output } from "./conformance/output.ts";
@@ -43,6 +44,7 @@ export function describeConformance(name: string, makeProvider: () => SandboxPro
     describe("parking", () => (snapshot ? parkingBySnapshot(start, makeProvider) : parkingByReplay(provider, start)));
     const { workArea, languages } = provider.capabilities;
     if (workArea) describe("files", () => files(start));
+    if (workArea) describe("layers", () => layers(start));
     if (workArea) describe("processes", () => processes(run, start));
     if (languages.includes("BASH")) describe("Bash", () => bash(start));
     describe("the end of a lease", () => leases(run));

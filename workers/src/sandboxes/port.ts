@@ -73,7 +73,10 @@ export interface InputFile {
   readonly content: Buffer;
 }
 
-/** A folder of this worker's machine that a sandbox sees read-only, or as a copy that nobody else sees. */
+/**
+ * A folder of this worker's machine that a sandbox sees read-only, or as a copy that nobody else sees. One whose target
+ * is the work area itself is what the work area begins with: a copy, the guest's own to change, below `files`.
+ */
 export interface Layer {
   readonly source: string;
   /** Where in the sandbox; absolute. */

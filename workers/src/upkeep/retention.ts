@@ -1,4 +1,10 @@
-import { type Database, deleteExpiredTasks, forgetThroughput, listRetentions } from "@airlock/shared/db";
+import {
+  type Database,
+  deleteExpiredTasks,
+  deleteUnusedLocks,
+  forgetThroughput,
+  listRetentions,
+} from "@airlock/shared/db";
 import { sql } from "kysely";
 import type { Context } from "../context.ts";
 
@@ -29,6 +35,7 @@ export function startRetention(context: Pick<Context, "db" | "files" | "log">): 
       if (deleted > 0) log.info({ project: project.id, tasks: deleted }, "deleted tasks that were old enough");
       more ||= deleted === STEP;
     }
+    await deleteUnusedLocks(tx);
     return more;
   }
 

@@ -117,6 +117,9 @@ describe.concurrent("airlock run", () => {
     const refused = await airlock(["run", "-", "--env", "moon"], { input: "return 1" });
     expect(refused.code).toBe(5);
     expect(refused.stderr).toContain("(BAD_INPUT)");
+    const packages = ["--dependency", "@team/deep@^1", "--dependency", "left"];
+    const isolated = await airlock(["run", "-", ...packages], { input: "return 1" });
+    expect(isolated.stderr).toContain("these take them: process");
     const stranger = await airlock(["tasks", "ls", "--json", "--key", "nobody-knows-me"]);
     expect(stranger.code).toBe(5);
     expect(JSON.parse(stranger.stderr)).toMatchObject({ error: { code: "UNAUTHENTICATED", retryable: false } });

@@ -1,6 +1,6 @@
 import { defineCommand, UsageError } from "../command.ts";
 import { readFileArguments } from "../file-arguments.ts";
-import { readJsonArgument, readLabels, readNumber } from "../json-argument.ts";
+import { readDependencies, readJsonArgument, readLabels, readNumber } from "../json-argument.ts";
 import { languageOf, readSource } from "../program-source.ts";
 import { followTask } from "../tasks/follow.ts";
 
@@ -25,6 +25,12 @@ export const run = defineCommand({
       type: "string",
       value: "name",
       help: "typescript, javascript, python, bash, bun (by the file's ending)",
+    },
+    dependency: {
+      type: "string",
+      multiple: true,
+      value: "name@range",
+      help: "an npm package that it imports; may be given again",
     },
     label: { type: "string", multiple: true, value: "name=value", help: "a label; may be given again" },
     session: { type: "string", value: "name", help: "the session that the task belongs to" },
@@ -51,6 +57,7 @@ Ctrl-C cancels the task; a second one leaves it alone.
       input: values.input === undefined ? undefined : await readJsonArgument("--input", values.input),
       files: await readFileArguments(values.file),
       environment: values.env,
+      dependencies: readDependencies(values.dependency),
       labels: readLabels(values.label),
       session: values.session,
       timeoutMs: readNumber("--timeout", values.timeout),

@@ -24,7 +24,8 @@ export const SubmitTaskInputType = builder.inputType("SubmitTaskInput", {
     }),
     dependencies: t.field({
       type: "JSON",
-      description: "npm package name -> range, for JavaScript and TypeScript outside the isolate.",
+      description:
+        "npm package name -> range, for JavaScript, TypeScript and Bun outside the isolate; above the environment's own.",
     }),
     session: t.string(),
     timeoutMs: t.int({ description: "Active time only: time spent parked does not count." }),

@@ -26,6 +26,16 @@ TaskType.implement({
       description:
         "The revision that its first run began with, and that every other run uses; null: built in, or not begun.",
     }),
+    dependencies: t.field({
+      type: "JSON",
+      nullable: true,
+      description: "The npm packages that it was submitted with, beside its environment's.",
+      resolve: (task) => fromJsonText(task.dependencies),
+    }),
+    commit: t.exposeString("commit_hash", {
+      nullable: true,
+      description: "Of its environment's repository, as its first run found it, and every other run gets it.",
+    }),
     code: t.exposeString("code"),
     input: t.field({ type: "JSON", nullable: true, resolve: (task) => fromJsonText(task.input) }),
     output: t.field({

@@ -36,11 +36,13 @@ export async function forkTask(
       insert into tasks (
         id, project_id, retry_of, forked_from, submitted_by, status, language, environment, provider, code, input,
         session, priority, timeout_ms, max_tool_calls, seed, event_seq, recorded_output, calls, completions, active_ms,
-        wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned
+        wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned,
+        dependencies, lock_hash, commit_hash
       )
       select ${id}, project_id, null, id, ${source.submittedBy}, 'PARKED', language, environment, provider, code, input,
         session, priority, timeout_ms, max_tool_calls, seed, 2, recorded_output, calls, completions, active_ms,
-        wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned
+        wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned,
+        dependencies, lock_hash, commit_hash
       from tasks where id = ${source.taskId}
       returning id
     ), twins as (

@@ -20,7 +20,7 @@ async function take(lease: Lease, bounds: Partial<OutputBounds> = {}) {
 }
 
 /** What is left when it has ended, and before it is given back. */
-async function outputsOf(guest: DrivenGuest, bounds: Partial<OutputBounds> = {}) {
+export async function outputsOf(guest: DrivenGuest, bounds: Partial<OutputBounds> = {}) {
   const outcome = await guest.running.outcome;
   const taken = await take(guest.lease, bounds);
   await guest.ended();

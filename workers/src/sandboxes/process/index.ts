@@ -79,15 +79,15 @@ export function createProcessProvider(config: ProcessConfig = {}): SandboxProvid
       await owners.take(leaseId);
       const cgroup = await cgroups.create(leaseId, limits);
       const user = randomInt(USERS.from, USERS.to);
-      const area = await makeWorkArea(at, user, limits, files);
-      const plan = { root, bubblewrap, filter, area: at, user, joins: cgroup.joins, layers };
+      const area = await makeWorkArea(at, user, limits, files, layers);
+      const plan = { root, bubblewrap, filter, area: at, user, joins: cgroup.joins, layers: area.layers };
       const lease = new ProcessLease({ plan, area, cgroup, request, capabilities: CAPABILITIES, remove });
       leases.set(leaseId, lease);
       return lease;
     } catch (error) {
       await cgroups.destroy(leaseId);
       await remove();
-      throw new LeaseError("the sandbox cannot be made", { cause: error });
+      throw error instanceof LeaseError ? error : new LeaseError("the sandbox cannot be made", { cause: error });
     }
   };
 

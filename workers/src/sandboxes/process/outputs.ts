@@ -1,5 +1,5 @@
 import { constants, type Dirent } from "node:fs";
-import { type FileHandle, open, readdir } from "node:fs/promises";
+import { type FileHandle, lstat, open, readdir } from "node:fs/promises";
 import path from "node:path";
 import type { OutputBounds, OutputFile } from "../port.ts";
 
@@ -21,7 +21,7 @@ export async function* collectOutputs(
   for await (const [name, entry] of walk(root, "", bounds)) {
     const reason = kindOf(entry);
     if (reason !== null) {
-      bounds.onLeft(name, reason);
+      if (!(await isAsGiven(path.join(root, name), inputs.get(name)))) bounds.onLeft(name, reason);
       continue;
     }
     const handle = await openFile(path.join(root, name));
@@ -60,6 +60,10 @@ async function* walk(root: string, under: string, bounds: OutputBounds): AsyncGe
     else if (entry.isDirectory()) yield* walk(root, name, bounds);
     else yield [name, entry as unknown as Dirent];
   }
+}
+
+async function isAsGiven(file: string, ctimeNs: bigint | undefined): Promise<boolean> {
+  return ctimeNs !== undefined && (await lstat(file, { bigint: true })).ctimeNs === ctimeNs;
 }
 
 function kindOf(entry: Dirent): string | null {

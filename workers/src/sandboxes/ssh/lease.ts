@@ -83,10 +83,11 @@ export class SshLease implements Lease {
       this.#unsupported = `${this.#host.name} has no python3 in /usr`;
       throw new Error(this.#unsupported);
     }
-    const targets = layers.map(({ target }) => target);
+    const { copied = [], seen = [] } = Object.groupBy(layers, ({ target }) => (target === "/work" ? "copied" : "seen"));
+    const targets = seen.map(({ target }) => target);
     const filter = seccompFilter(facts.arch);
     if (filter === null) throw new Error(`there is no filter of system calls for ${facts.arch}`);
-    const load = await packLoad(this.#folder, guestWalls(facts, targets), filter, files, layers);
+    const load = await packLoad(this.#folder, guestWalls(facts, targets), filter, files, { copied, seen });
     const seconds = Math.ceil((limits.timeoutMs + (live ? 0 : replayMs)) / 1000) + MARGIN_S;
     const bounds = [own.memoryBytes, own.pids, Math.max(1, Math.round(own.cpus * 100)), seconds];
     const sizes = load.archives.map(({ bytes }) => bytes).join();

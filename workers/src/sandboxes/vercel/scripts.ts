@@ -49,7 +49,8 @@ shift 4
 number=0
 while [ "$1" != "--" ]; do
   mkdir -p "$1"
-  cat "/airlock/packed/$number-"* | tar -xzf - -C "$1" --no-same-owner --no-same-permissions
+  # What was given as a file is there already, and stays.
+  cat "/airlock/packed/$number-"* | tar -xzf - -C "$1" --skip-old-files --no-same-owner --no-same-permissions
   rm -f "/airlock/packed/$number-"*
   number=$((number + 1))
   shift

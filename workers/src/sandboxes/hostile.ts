@@ -68,7 +68,7 @@ function exhaustion(provider: SandboxProvider): void {
       "x",
       "[1]",
       '["call",1,"a.b","{not json",5]',
-      '["idle",1,true,null,7]',
+      '["idle",1,true,null,7,1]',
       '["done",{"kind":"parked"}]',
       "é",
     ];

@@ -58,6 +58,8 @@ export class BashSession {
   #elapsed = 0;
   #lastCall = 0;
   #turn = 0;
+  /** Lines of the worker that it has followed; the first was the order. */
+  #taken = 1;
   #look: NodeJS.Timeout | undefined;
 
   constructor(order: Order, connection: Connection) {
@@ -99,6 +101,7 @@ export class BashSession {
   }
 
   take(message: Message): void {
+    this.#taken++;
     if (message[0] === "settle") this.#settle(message[1] as number, message[2] as number, message[3] as string);
     this.#lookSoon();
   }
@@ -152,7 +155,7 @@ export class BashSession {
     if (this.#waiting.size === 0) return;
     this.#look = setTimeout(() => {
       if (!isQuiet(process.pid)) return this.#lookSoon(Math.min(2 * wait, LAST_LOOK_MS));
-      this.#connection.send(["idle", ++this.#turn, true, null, null]);
+      this.#connection.send(["idle", ++this.#turn, true, null, null, this.#taken]);
     }, wait);
   }
 

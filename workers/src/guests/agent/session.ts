@@ -49,6 +49,8 @@ export class Session {
   #realFrom = own.hrtime();
   #live: boolean;
   #turn = 0;
+  /** Lines of the worker that it has followed; the first was the order. */
+  #taken = 1;
   #open = 0;
   /** It has told that it is idle, and nothing came since. */
   #waits = false;
@@ -111,6 +113,7 @@ export class Session {
   }
 
   async #follow(message: Message): Promise<void> {
+    this.#taken++;
     if (message[0] === "settle") await this.#settle(message[2] as number, message[3] as string);
     else if (message[0] === "tick" && message[1] === this.#turn && this.#due >= 0) this.#fire();
     else if (message[0] === "live" && !this.#live) {
@@ -207,7 +210,7 @@ export class Session {
     this.#turn++;
     const timerMs = wake < 0 ? null : this.#I.max(0, wake - this.#real());
     const timerAt = wake < 0 ? null : this.#order.clockStart + this.#due;
-    this.#connection.send(["idle", this.#turn, this.#open > 0, timerMs, timerAt]);
+    this.#connection.send(["idle", this.#turn, this.#open > 0, timerMs, timerAt, this.#taken]);
     this.#connection.hold(true);
     this.#waits = true;
     this.#arm();

@@ -140,6 +140,7 @@ def keep_descriptor(fd):
 class Channel:
     def __init__(self, source, folder, sink):
         self.lock = RawRLock()
+        self.taken = 0  # lines of the worker
         kept = {fd: keep_descriptor(fd) for fd in {source, sink} if fd is not None}
         for fd, now in kept.items():
             if now == fd:
@@ -183,6 +184,7 @@ class Channel:
 
     def take(self):
         self.lines.pop(0)
+        self.taken += 1
 
     def look(self):
         for name in ("%06d.json" % self.number, str(self.number)):
@@ -658,13 +660,13 @@ class Turns:
                 self.fire(first)
                 return True
             self.clock.elapsed = max(self.clock.elapsed, at)
-            self.changed = True
             self.calls.pop(line[1]).settle(line[3])
         elif line[0] == "tick" and line[1] == self.turn and not self.changed and first is not None:
             self.fire(first)
         elif line[0] == "live" and not self.clock.live:
             self.clock.go_live()
-            self.changed = True
+        # Also after a line that changes nothing: the worker waits for a report that knows of it.
+        self.changed = True
         self.channel.take()
         return True
 
@@ -686,7 +688,7 @@ class Turns:
             times = (None, None)
             if first is not None:
                 times = (max(0, first.real - real), self.clock.start_ms + first.due / MS)
-            self.channel.say("idle", self.turn, waits, *times)
+            self.channel.say("idle", self.turn, waits, *times, self.channel.taken)
         alone = self.clock.live and (busy or not waits)
         timeout = max(0, first.real - real) / 1000 if first is not None and alone else None
         return timeout, fds

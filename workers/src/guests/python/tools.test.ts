@@ -131,7 +131,7 @@ return tools.call("x.b") and await tools.x.b()`;
     const code = `import concurrent.futures as c
 with c.ThreadPoolExecutor(3) as pool: return list(pool.map(lambda i: tools.x.y(i=i), range(3)))`;
     const guest = new PythonAgent(code);
-    expect(await guest.nextIdle()).toEqual(["idle", 1, true, null, null]);
+    expect(await guest.nextIdle()).toEqual(["idle", 1, true, null, null, 1]);
     expect(callsOf(guest.said)).toHaveLength(3);
     for (const id of [2, 3, 1]) guest.settle(id, id);
     expect((await guest.ended()).end).toMatchObject({ output: "[1,2,3]" });

@@ -40,8 +40,11 @@ export type FromAgent =
   | readonly ["out", stream: 1 | 2, text: string]
   /** `input` is JSON text, `at` the guest's own clock. */
   | readonly ["call", id: number, path: string, input: string, at: number]
-  /** As `GuestIdle`. */
-  | readonly ["idle", turn: number, waits: boolean, timerMs: number | null, timerAt: number | null]
+  /**
+   * As `GuestIdle`. `taken` is how many of the worker's lines it had taken: a report that does not know of the last one is
+   * of a guest that moves again, and does not count. Each line is followed by a report, unless the guest goes on or ends.
+   */
+  | readonly ["idle", turn: number, waits: boolean, timerMs: number | null, timerAt: number | null, taken: number]
   /** The last line. */
   | readonly ["done", AgentEnd];
 

@@ -21,9 +21,9 @@ export function readFromAgent(line: string): FromAgent {
     case "call":
       return readCall(fields);
     case "idle": {
-      const [, turn, waits, timerMs, timerAt] = fields;
+      const [, turn, waits, timerMs, timerAt, taken] = fields;
       const times = timerMs === null ? timerAt === null : isTime(timerMs) && isTime(timerAt);
-      return check(fields, 5, isCount(turn) && typeof waits === "boolean" && times);
+      return check(fields, 6, isCount(turn) && isCount(taken) && typeof waits === "boolean" && times);
     }
     case "done":
       return check(fields, 2, isEnd(fields[1]));

@@ -54,6 +54,7 @@ class ChannelRun {
   #live: boolean;
   #lastCall = 0;
   #lastTurn = -1;
+  #sent = 0;
   /** The last report of being idle, while nothing happened since. */
   #idle: number | null = null;
   /** How it ends, as soon as that is known; nothing but output is heard from then on. */
@@ -118,6 +119,7 @@ class ChannelRun {
   }
 
   #send(message: ToAgent): void {
+    this.#sent++;
     this.#transport.send(writeLine(message));
   }
 
@@ -143,9 +145,12 @@ class ChannelRun {
       case "call":
         return this.#call(message[1], message[2], message[3], message[4]);
       case "idle": {
-        const [, turn, waits, timerMs, timerAt] = message;
+        const [, turn, waits, timerMs, timerAt, taken] = message;
         if (turn <= this.#lastTurn) throw new JunkError("a report of being idle whose number did not rise");
-        this.#lastTurn = this.#idle = turn;
+        this.#lastTurn = turn;
+        // Said before it heard the last of us: it moves again.
+        if (taken < this.#sent) return;
+        this.#idle = turn;
         return this.#channel.idle({ turn, waits, timerMs, timerAt });
       }
       case "done":

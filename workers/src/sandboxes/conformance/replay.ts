@@ -65,8 +65,8 @@ export function replay(start: Start): void {
       live: false,
     });
     guest.give(await guest.nextCall());
-    await guest.nextIdle();
-    await guest.nextIdle();
+    // A report from before the outcome may come first, or not at all.
+    while ((await guest.nextIdle()).timerAt === null);
     guest.running.goLive();
     expect((await guest.ended()).outcome).toMatchObject(returned(1));
   });

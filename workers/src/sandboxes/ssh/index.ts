@@ -76,7 +76,8 @@ export function createSshProvider({ machines, ssh = "ssh" }: SshOptions): Sandbo
     close: async () => {
       closed = true;
       const ends = await Promise.allSettled([...leases].map((lease) => lease.lose("the worker was stopped")));
-      if (starting !== null) await rm((await starting).folder, { recursive: true, force: true });
+      // An ssh that has not ended yet may put its log there meanwhile.
+      if (starting !== null) await rm((await starting).folder, { recursive: true, force: true, maxRetries: 10 });
       const failed = ends.find((end) => end.status === "rejected");
       if (failed !== undefined) throw failed.reason;
     },

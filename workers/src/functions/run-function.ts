@@ -45,11 +45,19 @@ async function planFor(
   const definition: EnvironmentDefinition | null =
     (await functionEnvironment(db, project_id, environment)) ?? builtInDefinition(environment);
   if (definition === null) throw refused(path, `its environment "${environment}" is gone or inactive`);
+  if (preparesWork(definition)) {
+    throw refused(path, `its environment "${environment}" prepares a work area, which functions do not have`);
+  }
   const provider = providers.find(({ name }) => name === definition.provider);
   if (!provider) throw refused(path, `this worker has no provider "${definition.provider}"`);
   const proved = await environments.prove(provider, definition);
   if (!proved.ok) throw refused(path, `its environment "${environment}" cannot be used: ${proved.reason}`);
   return { provider, plan: proved.plan };
+}
+
+/** Without what it counts on, its program would fail later and say less. */
+function preparesWork({ repository, provision, dependencies }: EnvironmentDefinition): boolean {
+  return repository !== null || provision !== null || Object.keys(dependencies).length > 0;
 }
 
 async function sandboxFor(

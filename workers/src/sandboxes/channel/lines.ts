@@ -12,7 +12,7 @@ export class LineReader {
 
   *read(piece: Buffer | string): Generator<string> {
     const text = typeof piece === "string" ? piece : piece.toString("latin1");
-    // oxlint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex -- all of ASCII is meant
     if (/[^\x00-\x7f]/.test(text)) throw new JunkError("a character that is not ASCII");
     let from = 0;
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {

@@ -28,7 +28,9 @@ describeNeeding("chromium", "GraphiQL in a browser", () => {
   const siteHost = (): string => `127.0.0.1:${(site.address() as AddressInfo).port}`;
   const prompt = () => browser.page.getByLabel("API key");
   const open = () => browser.page.getByRole("button", { name: "Open", exact: true }).click();
-  const shows = (text: string) => browser.page.locator(".result-window").getByText(text).first().waitFor();
+  // Asks for the text as it is laid out: without that a browser that has no screen may never draw the next answer.
+  const shown = async () => (await browser.page.locator(".result-window").innerText()).replaceAll("\u00a0", " ");
+  const shows = (text: string) => expect.poll(shown, { timeout: PATIENCE_MS }).toContain(text);
   const tabs = () => browser.page.getByRole("tab");
 
   /** Opens a ready document and runs it. */

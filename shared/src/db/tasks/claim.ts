@@ -66,7 +66,8 @@ export interface ClaimedTask {
 
 type ClaimedRow = Omit<ClaimedTask, "kept" | "journal"> & {
   readonly image: Buffer | null;
-  readonly state: Buffer;
+  /** In base64: a third shorter on its way than the driver's hexadecimal digits. */
+  readonly state: string;
   readonly kept_calls: string;
   readonly printed: number;
   readonly journal: string | null;
@@ -127,7 +128,8 @@ export async function claimTasks(
       ) a
       where j.task_id = a.task_id and j.index = a.index
     )
-    select c.*, (select o.policies_version from projects o where o.id = c.project_id), k.image, k.state, k.calls as kept_calls, k.printed,
+    select c.*, (select o.policies_version from projects o where o.id = c.project_id), k.image, k.state,
+      k.calls as kept_calls, k.printed,
       case when c.max_tool_calls is not null then greatest(c.max_tool_calls, 1) * (
         select count(*)::integer from approvals p
         where p.task_id = c.id and p.kind = 'BUDGET' and p.status = 'APPROVED'
@@ -135,7 +137,7 @@ export async function claimTasks(
       case when c.before then (select b.wakes from tasks b where b.id = c.id) else 0 end as wakes,
       case when c.calls > 0 then (${journalOf(sql`c.id`, sql`coalesce(k.settled, 0)`)}) end as journal
     from claimed c left join lateral (
-      select image, state, calls, settled, printed from kept_guests
+      select image, encode(state, 'base64') as state, calls, settled, printed from kept_guests
       where c.before and task_id = c.id and image = c.own_image offset 0
     ) k on true
   `.execute(db);
@@ -143,7 +145,9 @@ export async function claimTasks(
   return jobs.map((job) => byId.get(job.taskId) ?? null);
 }
 
-function toClaimed({ image, state, kept_calls, printed, journal, ...task }: ClaimedRow): ClaimedTask {
-  const kept = image === null ? null : { image, state, printed, calls: JSON.parse(kept_calls) as KeptGuest["calls"] };
-  return { ...task, kept, journal: readJournal(journal) };
+function toClaimed({ image, state, kept_calls, printed, journal: text, ...task }: ClaimedRow): ClaimedTask {
+  const journal = readJournal(text);
+  if (image === null) return { ...task, kept: null, journal };
+  const calls = JSON.parse(kept_calls) as KeptGuest["calls"];
+  return { ...task, kept: { image, state: Buffer.from(state, "base64"), printed, calls }, journal };
 }

@@ -23,6 +23,8 @@ export interface SegmentStore {
 }
 
 const MAX_ITEMS = 256;
+/** How long a hint of something that is not an end may wait for others. */
+const HINT_MS = 4;
 
 /** Ends a transaction whose fence did not hold. */
 class Fenced extends Error {}
@@ -43,23 +45,49 @@ export function createSegmentStore(deps: {
     { maxItems: MAX_ITEMS },
   );
 
-  /** A hint only: whoever misses it reads Postgres. What waits for the commit itself goes on before it is sent. */
-  function announce(pairs: [string, number][]): void {
-    if (pairs.length > 0) setImmediate(() => void publish(pairs).catch(onBusError));
+  /** The newest event of each task that nobody was told of yet. */
+  let untold = new Map<string, number>();
+  let telling: NodeJS.Immediate | NodeJS.Timeout | null = null;
+  let hurried = false;
+
+  function tell(): void {
+    const pairs = [...untold];
+    untold = new Map();
+    telling = null;
+    hurried = false;
+    void publish(pairs).catch(onBusError);
+  }
+
+  /**
+   * A hint only: whoever misses it reads Postgres. What ends a segment is told at once, though behind what waits for the
+   * commit itself; the rest travels with the next, as each message wakes a Redis and all gateways.
+   */
+  function announce(pairs: readonly (readonly [string, number])[], atOnce: boolean): void {
+    if (pairs.length === 0) return;
+    for (const [task, seq] of pairs) untold.set(task, Math.max(seq, untold.get(task) ?? 0));
+    if (hurried || (telling !== null && !atOnce)) return;
+    if (telling !== null) clearTimeout(telling as NodeJS.Timeout);
+    hurried = atOnce;
+    telling = atOnce ? setImmediate(tell) : setTimeout(tell, HINT_MS);
   }
 
   function announceWritten(writes: readonly SegmentWrite[], written: readonly (SegmentWritten | null)[]): void {
+    const pairs = written.flatMap((one, index) =>
+      one === null ? [] : [[writes[index]?.taskId ?? "", one.seq] as const],
+    );
     announce(
-      written.flatMap((one, index) =>
-        one === null ? [] : [[writes[index]?.taskId ?? "", one.seq] as [string, number]],
-      ),
+      pairs,
+      writes.some(({ end, parking }) => end !== null || parking !== null),
     );
   }
 
   const claim = createBatcher<Claim, ClaimedTask | null>(
     async (claims) => {
       const tasks = await claimTasks(db, claims, workerId);
-      announce(tasks.flatMap((task) => (task ? [[task.id, task.event_seq] as [string, number]] : [])));
+      announce(
+        tasks.flatMap((task) => (task ? [[task.id, task.event_seq] as const] : [])),
+        false,
+      );
       return tasks;
     },
     { maxItems: MAX_ITEMS, changedNothing: wasRolledBack },

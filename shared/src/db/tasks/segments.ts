@@ -69,7 +69,7 @@ export async function writeSegments(db: Database, writes: readonly SegmentWrite[
         ["integer", writes.map((write) => write.fence)],
         ["integer", writes.map((write) => write.events.length)],
         ["integer", writes.map((write) => write.outputChars)],
-        ["integer", writes.map((write) => write.calls.length)],
+        ["integer", writes.map(({ calls }) => Math.max(0, ...calls.map(({ index }) => index + 1)))],
         ["integer", writes.map(countCompletions)],
         ["integer", writes.map((write) => write.activeMs)],
         ["text", ends.map((end) => end?.status ?? null)],
@@ -89,7 +89,7 @@ export async function writeSegments(db: Database, writes: readonly SegmentWrite[
       update tasks t set
         event_seq = t.event_seq + a.events,
         recorded_output = t.recorded_output + a.chars,
-        calls = t.calls + a.calls,
+        calls = greatest(t.calls, a.calls),
         completions = t.completions + a.completions,
         active_ms = t.active_ms + a.active_ms,
         losses = case when a.calls + a.completions > 0 then 0 else t.losses end,

@@ -87,14 +87,15 @@ export async function claimTasks(
   jobs: readonly Claim[],
   workerId: string,
 ): Promise<(ClaimedTask | null)[]> {
-  const { rows } = await sql<ClaimedRow>`
+  const { rows } = await sql<ClaimedRow & { place: number }>`
     ${PREPARED} with asked as (
       select * from ${rowsOf([
+        ["integer", jobs.map((_, place) => place)],
         ["uuid", jobs.map((job) => job.taskId)],
         ["integer", jobs.map((job) => job.job)],
         ["text", jobs.map((job) => job.isolation)],
         ["bytea", jobs.map((job) => job.image)],
-      ])} as a (id, job, isolation, image)
+      ])} as a (place, id, job, isolation, image)
     ), claimed as (
       update tasks t set
         status = 'RUNNING', worker_id = ${workerId}, segments = segments + 1, event_seq = event_seq + 1,
@@ -105,7 +106,7 @@ export async function claimTasks(
         and (t.queue_expires_at is null or t.queue_expires_at > now() or t.segments > 0)
       returning t.id, t.project_id, t.session, t.language, t.code, t.input, t.timeout_ms, t.seed, t.started_at,
         t.segments, t.recorded_output, t.event_seq, t.calls, t.active_ms, t.max_tool_calls,
-        t.environment, t.environment_id, t.dependencies, t.lock_hash, t.commit_hash,
+        t.environment, t.environment_id, t.dependencies, t.lock_hash, t.commit_hash, a.place,
         t.segments > 1 or t.forked_from is not null as before, a.image as own_image
     ), unboxed as (
       delete from outbox o using claimed c where o.task_id = c.id
@@ -139,8 +140,9 @@ export async function claimTasks(
       where c.before and task_id = c.id and image = c.own_image offset 0
     ) k on true
   `.execute(db);
-  const byId = new Map(rows.map((row) => [row.id, toClaimed(row)]));
-  return jobs.map((job) => byId.get(job.taskId) ?? null);
+  // By place: a job may be asked for twice at once, and stands for one claim.
+  const claimed = new Map(rows.map(({ place, ...row }) => [place, toClaimed(row)]));
+  return jobs.map((_, place) => claimed.get(place) ?? null);
 }
 
 function toClaimed({ image, state, kept_calls, printed, journal, ...task }: ClaimedRow): ClaimedTask {

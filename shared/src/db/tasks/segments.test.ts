@@ -67,6 +67,17 @@ describe("segments", () => {
     expect(both.filter((task) => task !== null)).toHaveLength(1);
   });
 
+  it("a job delivered twice into one claim is claimed once, and an old job beside the new one gets nothing", async () => {
+    const id = await submit();
+    const ask = async (...numbers: number[]) => {
+      const jobs = numbers.map((job) => ({ taskId: id, job, isolation: "{}", image: null }));
+      return (await claimTasks(db, jobs, await worker())).map((task) => task?.segments ?? null);
+    };
+    expect((await ask(1, 1)).toSorted()).toEqual([1, null]);
+    await giveBack(db, { taskId: id, fence: 1 }, "worker drains");
+    expect(await ask(1, 2)).toEqual([null, 2]);
+  });
+
   it("a worker that was taken for lost cannot write over its successor", async () => {
     const id = await submit();
     const first = await claim(id);

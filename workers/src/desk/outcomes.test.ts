@@ -5,6 +5,7 @@ import { playSegment } from "../../testing/played-guest.ts";
 import { openTestWorker, type TestWorker } from "../../testing/worker.ts";
 import type { Context } from "../context.ts";
 import { defineTool } from "../tools/define-tool.ts";
+import { sleepTool } from "../tools/built-in/util.ts";
 import { createRegistry } from "../tools/registry.ts";
 
 const patience = { timeout: 30_000 };
@@ -24,6 +25,7 @@ beforeAll(async () => {
     return to;
   };
   const tools = [
+    sleepTool,
     defineTool({ ...described, path: "mail.send", policy: "required", run: send }),
     defineTool({ ...described, path: "mail.slow", policy: "auto", run: () => slow.promise }),
   ];
@@ -142,4 +144,14 @@ it("a call that is approved when its program has returned is not started any mor
   expect(sent).toEqual([]);
   expect(await statusesOf(id)).toEqual(["SUCCEEDED", "CANCELLED"]);
   expect(await worker.task(id)).toMatchObject({ status: "SUCCEEDED" });
+});
+
+it("a sleep that its program did not wait for ends with the task", async () => {
+  const id = await worker.submit();
+  const { guest, over } = await playSegment(context, await worker.claim(id));
+  guest.call("util.sleep", { ms: 60_000 });
+  guest.returns(1);
+  await over;
+  expect(await worker.task(id)).toMatchObject({ status: "SUCCEEDED" });
+  expect(await statusesOf(id)).toEqual(["CANCELLED"]);
 });

@@ -233,14 +233,19 @@ export function createRecorder({ task, store, keptOutput, onBroken }: RecorderOp
       return done;
     },
     async end(end, activeMs) {
-      // The end cancels the approvals that it finds: it must not travel with new ones.
-      if (pending.some((item) => "entry" in item && item.entry.approval)) await settled().catch(() => undefined);
+      // The end ends the calls and approvals that it finds: it must not travel with new ones.
+      if (pending.some((item) => "entry" in item && isOpen(item.entry))) await settled().catch(() => undefined);
       const written = await last({ end, activeMs }, [endEvent(end.status, end.failure?.code ?? "")]);
       return written !== null;
     },
     park: (parking, activeMs) =>
       last({ parking, activeMs }, [newEvent("task.parked", { waitingFor: parking.waitingFor })]),
   };
+}
+
+/** The call waits or runs when this is written. */
+function isOpen({ call, update }: JournalEntry): boolean {
+  return (call ?? update)?.completion === null;
 }
 
 function toWrite(task: ClaimedTask, items: readonly Written[]): SegmentWrite {

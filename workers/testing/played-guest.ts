@@ -58,7 +58,7 @@ export class PlayedGuest implements RunningGuest {
 
   tick = (): void => undefined;
 
-  goLive = (): void => this.idle();
+  goLive = (): void => undefined;
 
   park = ({ turn }: GuestIdle): void => {
     if (turn === this.#turn) this.end({ kind: "parked", kept: null });

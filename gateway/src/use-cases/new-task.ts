@@ -94,6 +94,7 @@ export function freshRow(task: NewTask, createdAt: Date): TaskRow {
     dependencies: task.dependencies,
     lock_hash: null,
     commit_hash: null,
+    raises: 0,
     created_at: createdAt,
     started_at: null,
     finished_at: null,

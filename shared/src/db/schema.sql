@@ -356,7 +356,8 @@ create table tasks (
   session_pinned boolean not null default false,
   dependencies text,
   lock_hash bytea,
-  commit_hash text
+  commit_hash text,
+  raises integer not null default 0
 );
 alter table tasks add constraint tasks_pkey PRIMARY KEY (id);
 alter table tasks add constraint tasks_lock_hash_fkey FOREIGN KEY (lock_hash) REFERENCES locks(hash);

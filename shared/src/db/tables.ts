@@ -126,6 +126,7 @@ export interface TasksTable {
   dependencies: string | null;
   lock_hash: Buffer | null;
   commit_hash: string | null;
+  raises: Generated<number>;
   created_at: Created;
   started_at: Date | null;
   finished_at: Date | null;

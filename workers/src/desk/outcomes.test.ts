@@ -100,17 +100,20 @@ it("decisions that come while a program is run again are taken, also about calls
   for (const call of made) await expect.poll(() => guest.resultOf(call), patience).toMatchObject({ ok: true });
   guest.returns(null);
   await over;
-  expect(sent.toSorted()).toEqual([0, 1, 2]);
+  expect(new Set(sent)).toEqual(new Set([0, 1, 2]));
+  expect(sent).toHaveLength(3);
 });
 
 it("a call that asks a second question is not decided by the first one's answer again", async () => {
   const id = await worker.submit({ maxToolCalls: 0 });
   const held = Promise.withResolvers<null>();
   let holding = false;
-  const { write } = context.store;
   const store: Context["store"] = {
     ...context.store,
-    write: async (one) => (holding && (await held.promise), write(one)),
+    async write(one) {
+      if (holding) await held.promise;
+      return context.store.write(one);
+    },
   };
   const { guest, over } = await playSegment({ ...context, store }, await worker.claim(id));
   guest.call("mail.send", { to: 0 });

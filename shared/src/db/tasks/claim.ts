@@ -4,6 +4,7 @@ import type { Language } from "../../domain/index.ts";
 import { type Database, PREPARED } from "../database.ts";
 import { type JournalRow, journalOf, readJournal } from "../journal.ts";
 import { rowsOf } from "../rows.ts";
+import { countedCalls, raisesOf } from "./budget.ts";
 
 /** A guest that was kept when its task parked. */
 export interface KeptGuest {
@@ -106,7 +107,7 @@ export async function claimTasks(
         and (t.queue_expires_at is null or t.queue_expires_at > now() or t.segments > 0)
       returning t.id, t.project_id, t.session, t.language, t.code, t.input, t.timeout_ms, t.seed, t.started_at,
         t.segments, t.recorded_output, t.event_seq, t.calls, t.active_ms, t.max_tool_calls,
-        t.environment, t.environment_id, t.dependencies, t.lock_hash, t.commit_hash, a.place,
+        t.environment, t.environment_id, t.dependencies, t.lock_hash, t.commit_hash, t.raises, a.place,
         t.segments > 1 or t.forked_from is not null as before, a.image as own_image
     ), unboxed as (
       delete from outbox o using claimed c where o.task_id = c.id
@@ -129,10 +130,9 @@ export async function claimTasks(
       where j.task_id = a.task_id and j.index = a.index
     )
     select c.*, (select o.policies_version from projects o where o.id = c.project_id), k.image, k.state, k.calls as kept_calls, k.printed,
-      case when c.max_tool_calls is not null then greatest(c.max_tool_calls, 1) * (
-        select count(*)::integer from approvals p
-        where p.task_id = c.id and p.kind = 'BUDGET' and p.status = 'APPROVED'
-      ) + c.max_tool_calls - c.calls end as budget,
+      case when c.max_tool_calls is not null then greatest(c.max_tool_calls, 1) * (c.raises + (
+        ${raisesOf(sql`c.id`)}
+      )) + c.max_tool_calls - (${countedCalls(sql`c.id`)}) end as budget,
       case when c.before then (select b.wakes from tasks b where b.id = c.id) else 0 end as wakes,
       case when c.calls > 0 then (${journalOf(sql`c.id`, sql`coalesce(k.settled, 0)`)}) end as journal
     from claimed c left join lateral (

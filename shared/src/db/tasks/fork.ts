@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { newId } from "../../contracts/index.ts";
 import { copyArtifacts } from "../artifacts.ts";
 import type { Database } from "../database.ts";
+import { raisesOf } from "./budget.ts";
 import { toIndex } from "./search.ts";
 
 export interface ForkedTask {
@@ -37,12 +38,12 @@ export async function forkTask(
         id, project_id, retry_of, forked_from, submitted_by, status, language, environment, provider, code, input,
         session, priority, timeout_ms, max_tool_calls, seed, event_seq, recorded_output, calls, completions, active_ms,
         wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned,
-        dependencies, lock_hash, commit_hash
+        dependencies, lock_hash, commit_hash, raises
       )
       select ${id}, project_id, null, id, ${source.submittedBy}, 'PARKED', language, environment, provider, code, input,
         session, priority, timeout_ms, max_tool_calls, seed, 2, recorded_output, calls, completions, active_ms,
         wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned,
-        dependencies, lock_hash, commit_hash
+        dependencies, lock_hash, commit_hash, raises + (${raisesOf(sql`tasks.id`)})
       from tasks where id = ${source.taskId}
       returning id
     ), twins as (

@@ -95,6 +95,8 @@ export function freshRow(task: NewTask, createdAt: Date): TaskRow {
     lock_hash: null,
     commit_hash: null,
     raises: 0,
+    recorded_stderr: 0,
+    dropped_output: 0,
     created_at: createdAt,
     started_at: null,
     finished_at: null,

@@ -127,6 +127,8 @@ export interface TasksTable {
   lock_hash: Buffer | null;
   commit_hash: string | null;
   raises: Generated<number>;
+  recorded_stderr: Generated<number>;
+  dropped_output: Generated<number>;
   created_at: Created;
   started_at: Date | null;
   finished_at: Date | null;
@@ -235,6 +237,7 @@ interface KeptGuestsTable {
   calls: string;
   settled: number;
   printed: number;
+  printed_stderr: Generated<number>;
 }
 
 interface PoliciesTable {

@@ -76,10 +76,11 @@ type Written = OutputRun | Pick<Waiting, "entry">;
 
 export function createRecorder({ task, store, keptOutput, onBroken }: RecorderOptions): Recorder {
   let pending: Item[] = [];
-  /** A guest prints again what was recorded after it was kept; one that was not, all of it. */
-  let kept = task.kept?.printed ?? 0;
-  let toSkip = task.recorded_output - kept;
-  let droppedBytes = 0;
+  /** Characters that a guest prints again: what was recorded after it was kept; of one that was not, all. */
+  const toSkip = unkeptOutput(task);
+  let room = Math.max(0, keptOutput - task.recorded_output);
+  /** Since the guest's start, in all its segments, as `task.dropped_output` is: one that runs again counts from 0. */
+  let droppedBytes = task.kept === null ? 0 : task.dropped_output;
   let timer: NodeJS.Timeout | null = null;
   let dueAt = 0;
   let writing: Promise<void> | null = null;
@@ -199,20 +200,21 @@ export function createRecorder({ task, store, keptOutput, onBroken }: RecorderOp
     if (broken) return null;
     lastWrite ??= take();
     const { write, waiting } = lastWrite;
-    const said = droppedBytes > 0 ? [newEvent("task.output_truncated", { bytes: droppedBytes })] : [];
-    const written = await store.write({ ...write, ...more, events: [...write.events, ...said, ...events] });
+    const dropped = Math.max(0, droppedBytes - task.dropped_output);
+    const said = dropped > 0 ? [newEvent("task.output_truncated", { bytes: dropped })] : [];
+    const all = [...write.events, ...said, ...events];
+    const written = await store.write({ ...write, ...more, droppedBytes: dropped, events: all });
     for (const { resolve } of waiting) resolve();
     return written;
   }
 
   return {
     output(stream, text) {
-      const skipped = Math.min(toSkip, text.length);
-      toSkip -= skipped;
-      const room = Math.max(keptOutput - kept, 0);
-      const shown = text.slice(skipped, Math.max(skipped, room));
-      droppedBytes += Buffer.byteLength(text.slice(room));
-      kept += Math.min(text.length, room);
+      const skipped = Math.min(toSkip[stream], text.length);
+      toSkip[stream] -= skipped;
+      const shown = text.slice(skipped, skipped + room);
+      room -= shown.length;
+      droppedBytes += Buffer.byteLength(text.slice(skipped + shown.length));
       if (shown.length === 0 || broken) return;
       keep(stream, shown);
       schedule(COALESCE_MS);
@@ -243,6 +245,12 @@ export function createRecorder({ task, store, keptOutput, onBroken }: RecorderOp
   };
 }
 
+/** Of each stream by itself: two that come over two pipes may come in another order in every run. */
+function unkeptOutput({ kept, recorded_output, recorded_stderr }: ClaimedTask): Record<OutputStream, number> {
+  const stderr = recorded_stderr - (kept?.printedStderr ?? 0);
+  return { stdout: recorded_output - (kept?.printed ?? 0) - stderr, stderr };
+}
+
 /** The call waits or runs when this is written. */
 function isOpen({ call, update }: JournalEntry): boolean {
   return (call ?? update)?.completion === null;
@@ -254,13 +262,16 @@ function toWrite(task: ClaimedTask, items: readonly Written[]): SegmentWrite {
   const ended = entries.flatMap(({ call, update }) => call ?? update ?? []).filter((row) => row.completion !== null);
   const places = new Map(ended.map((row, place) => [row, place + 1]));
   const numbered = <T extends NewCall | CallUpdate>(row: T): T => ({ ...row, completion: places.get(row) ?? null });
+  const printed = { stdout: 0, stderr: 0 };
+  for (const item of items) if ("text" in item) printed[item.stream] += item.text.length;
   return {
     taskId: task.id,
     fence: task.segments,
     events: items.flatMap((item) =>
       "entry" in item ? item.entry.events : [newEvent("task.output", { stream: item.stream, text: item.text })],
     ),
-    outputChars: items.reduce((sum, item) => sum + ("text" in item ? item.text.length : 0), 0),
+    outputChars: printed.stdout + printed.stderr,
+    stderrChars: printed.stderr,
     calls: entries.flatMap(({ call }) => (call ? numbered(call) : [])),
     updates: entries.flatMap(({ update }) => (update ? numbered(update) : [])),
     approvals: entries.flatMap(({ approval }) => approval ?? []),

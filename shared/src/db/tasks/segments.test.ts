@@ -73,7 +73,7 @@ describe("segments", () => {
       const jobs = numbers.map((job) => ({ taskId: id, job, isolation: "{}", image: null }));
       return (await claimTasks(db, jobs, await worker())).map((task) => task?.segments ?? null);
     };
-    expect((await ask(1, 1)).toSorted()).toEqual([1, null]);
+    expect(new Set(await ask(1, 1))).toEqual(new Set([1, null]));
     await giveBack(db, { taskId: id, fence: 1 }, "worker drains");
     expect(await ask(1, 2)).toEqual([null, 2]);
   });

@@ -1,7 +1,8 @@
-import { giveBack, listEvents, wakeDue } from "@airlock/shared/db";
+import { giveBack, listCallsOf, listEvents, wakeDue } from "@airlock/shared/db";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { record, type RecordOptions } from "../../testing/recording.ts";
 import { openTestWorker, type TestWorker } from "../../testing/worker.ts";
+import { type CallFacts, callEntry } from "../desk/entries.ts";
 
 let worker: TestWorker;
 beforeAll(async () => {
@@ -237,6 +238,27 @@ describe("the recorder", () => {
     recorder.output("stdout", "a\0b\ud800c");
     await recorder.end();
     expect(await textOf(task.id)).toBe("a\0b\ud800c");
+  });
+
+  it("a call whose outcome comes while its row still waits to be written is written with it, in the order of outcomes", async () => {
+    const { task, recorder } = await start();
+    const facts = { path: "util.sleep", sent: "{}", input: null, inputHash: Buffer.alloc(32), version: "1" };
+    const [first, second] = [0, 1].map((index) => ({ ...facts, index, journaled: false }));
+    const at = (ms: number) => new Date(1_700_000_000_000 + ms);
+    const done = { status: "SUCCEEDED", result: { result: { ok: true, value: "1" }, at: at(1) } } as const;
+    for (const call of [first, second])
+      recorder
+        .record(callEntry(call as CallFacts, { status: "WAITING", wakeAt: at(0) }), 60_000)
+        .catch(() => undefined);
+    for (const call of [second, first])
+      recorder.record(callEntry({ ...(call as CallFacts), journaled: true }, done), 60_000).catch(() => undefined);
+    await recorder.record({ events: [] });
+    const calls = (await listCallsOf(worker.context.db, [task.id], { after: -1, limit: 10 })).get(task.id);
+    expect(calls).toMatchObject([
+      { status: "SUCCEEDED", output: "1", wake_at: at(0), finished_at: at(1), completion: 2 },
+      { status: "SUCCEEDED", output: "1", wake_at: at(0), finished_at: at(1), completion: 1 },
+    ]);
+    expect(await worker.task(task.id)).toMatchObject({ completions: 2 });
   });
 
   it("a segment whose task was taken over records nothing more, says so once, and cannot end it", async () => {

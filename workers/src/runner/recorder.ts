@@ -12,6 +12,7 @@ import type {
 } from "@airlock/shared/db";
 import type { OutputStream } from "../sandboxes/port.ts";
 import type { SegmentStore } from "./segment-store.ts";
+import { type OutputRun, toWrite } from "./segment-write.ts";
 
 /** A change to the journal and the events that tell of it. */
 export interface JournalEntry {
@@ -59,11 +60,6 @@ const MAX_EVENT_CHARS = 16 * 1024;
 /** Beyond so many in one write, what changes streams again and again is told stream by stream. */
 const MAX_RUNS = 256;
 
-interface OutputRun {
-  readonly stream: OutputStream;
-  text: string;
-}
-
 interface Waiting {
   readonly entry: JournalEntry;
   readonly resolve: () => void;
@@ -72,7 +68,6 @@ interface Waiting {
 }
 
 type Item = OutputRun | Waiting;
-type Written = OutputRun | Pick<Waiting, "entry">;
 
 export function createRecorder({ task, store, keptOutput, onBroken }: RecorderOptions): Recorder {
   let pending: Item[] = [];
@@ -254,29 +249,4 @@ function unkeptOutput({ kept, recorded_output, recorded_stderr }: ClaimedTask): 
 /** The call waits or runs when this is written. */
 function isOpen({ call, update }: JournalEntry): boolean {
   return (call ?? update)?.completion === null;
-}
-
-function toWrite(task: ClaimedTask, items: readonly Written[]): SegmentWrite {
-  const entries = items.flatMap((item) => ("entry" in item ? item.entry : []));
-  // Outcomes keep the order in which they were recorded, whether they come with a new row or with a change.
-  const ended = entries.flatMap(({ call, update }) => call ?? update ?? []).filter((row) => row.completion !== null);
-  const places = new Map(ended.map((row, place) => [row, place + 1]));
-  const numbered = <T extends NewCall | CallUpdate>(row: T): T => ({ ...row, completion: places.get(row) ?? null });
-  const printed = { stdout: 0, stderr: 0 };
-  for (const item of items) if ("text" in item) printed[item.stream] += item.text.length;
-  return {
-    taskId: task.id,
-    fence: task.segments,
-    events: items.flatMap((item) =>
-      "entry" in item ? item.entry.events : [newEvent("task.output", { stream: item.stream, text: item.text })],
-    ),
-    outputChars: printed.stdout + printed.stderr,
-    stderrChars: printed.stderr,
-    calls: entries.flatMap(({ call }) => (call ? numbered(call) : [])),
-    updates: entries.flatMap(({ update }) => (update ? numbered(update) : [])),
-    approvals: entries.flatMap(({ approval }) => approval ?? []),
-    activeMs: 0,
-    end: null,
-    parking: null,
-  };
 }

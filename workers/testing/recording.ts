@@ -6,16 +6,13 @@ const SUCCEEDED: TaskEnd = { status: "SUCCEEDED", output: "1", exitCode: null, f
 
 export interface RecordOptions {
   readonly keptOutput?: number;
-  /** The guest goes on from where it was kept, when so much of its output was recorded. */
-  readonly printed?: number;
 }
 
 /** A recorder for the claimed task, and what it says when it breaks. */
 export function record({ store }: Pick<Context, "store">, task: ClaimedTask, options: RecordOptions = {}) {
-  const { keptOutput = 1024 * 1024, printed = null } = options;
-  const kept = printed === null ? null : { image: Buffer.alloc(0), state: Buffer.alloc(0), calls: [], printed };
+  const { keptOutput = 1024 * 1024 } = options;
   const broken: ("fenced" | Error)[] = [];
   const onBroken = (cause: "fenced" | Error) => void broken.push(cause);
-  const recorder = createRecorder({ task: { ...task, kept }, store, keptOutput, onBroken });
+  const recorder = createRecorder({ task, store, keptOutput, onBroken });
   return { recorder: { ...recorder, end: () => recorder.end(SUCCEEDED, 0) }, broken };
 }

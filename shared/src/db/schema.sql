@@ -167,7 +167,8 @@ create table kept_guests (
   state bytea not null,
   calls text not null,
   settled integer not null,
-  printed integer not null
+  printed integer not null,
+  printed_stderr integer not null default 0
 );
 alter table kept_guests add constraint kept_guests_pkey PRIMARY KEY (task_id);
 
@@ -356,7 +357,10 @@ create table tasks (
   session_pinned boolean not null default false,
   dependencies text,
   lock_hash bytea,
-  commit_hash text
+  commit_hash text,
+  raises integer not null default 0,
+  recorded_stderr integer not null default 0,
+  dropped_output integer not null default 0
 );
 alter table tasks add constraint tasks_pkey PRIMARY KEY (id);
 alter table tasks add constraint tasks_lock_hash_fkey FOREIGN KEY (lock_hash) REFERENCES locks(hash);

@@ -126,6 +126,9 @@ export interface TasksTable {
   dependencies: string | null;
   lock_hash: Buffer | null;
   commit_hash: string | null;
+  raises: Generated<number>;
+  recorded_stderr: Generated<number>;
+  dropped_output: Generated<number>;
   created_at: Created;
   started_at: Date | null;
   finished_at: Date | null;
@@ -234,6 +237,7 @@ interface KeptGuestsTable {
   calls: string;
   settled: number;
   printed: number;
+  printed_stderr: Generated<number>;
 }
 
 interface PoliciesTable {

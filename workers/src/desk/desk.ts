@@ -49,6 +49,8 @@ export class Desk {
   #live: boolean;
   #parking = false;
   #ended = false;
+  /** An outcome may have been stored that was not looked for yet. */
+  #unseen = false;
   #nextIndex: number;
   #wakes: number;
 
@@ -120,12 +122,17 @@ export class Desk {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#wakeHeld();
+    if (this.#unseen) this.look();
     this.#advance();
   }
 
-  /** An outcome may have been stored while the segment runs. */
+  /**
+   * An outcome may have been stored while the segment runs. Not before everything recorded was made again: a call that is
+   * still to be made is held as the claim saw it, and its outcome would count as seen.
+   */
   look(): void {
-    if (this.#parking || this.#held.size === 0) return;
+    this.#unseen = this.#parking || !this.#replay.allClaimed;
+    if (this.#unseen || this.#ended || this.#held.size === 0) return;
     this.#track(this.#look());
   }
 
@@ -256,12 +263,14 @@ export class Desk {
   async #look(): Promise<void> {
     const { context, task } = this.#o;
     const found = await openCalls(context.db, { taskId: task.id, fence: task.segments });
-    if (found === null) return;
-    this.#wakes = found.wakes;
-    for (const row of found.journal) {
-      const call = this.#held.get(row.index);
-      if (call === undefined || row.verdict === null || row.verdict.status === "PENDING") continue;
-      this.#track(this.#handler.decided(call, row.verdict));
+    // What is held when the program has ended ends with the task.
+    if (found === null || this.#ended) return;
+    this.#wakes = Math.max(this.#wakes, found.wakes);
+    for (const { index, verdict } of found.journal) {
+      const call = this.#held.get(index);
+      if (call === undefined || verdict === null || verdict.status === "PENDING") continue;
+      // The call may have been judged anew meanwhile: what it waits for now is another question.
+      if (verdict.id === call.verdict?.id) this.#track(this.#handler.decided(call, verdict));
     }
   }
 

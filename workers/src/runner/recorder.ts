@@ -12,6 +12,7 @@ import type {
 } from "@airlock/shared/db";
 import type { OutputStream } from "../sandboxes/port.ts";
 import type { SegmentStore } from "./segment-store.ts";
+import { type OutputRun, toWrite } from "./segment-write.ts";
 
 /** A change to the journal and the events that tell of it. */
 export interface JournalEntry {
@@ -59,11 +60,6 @@ const MAX_EVENT_CHARS = 16 * 1024;
 /** Beyond so many in one write, what changes streams again and again is told stream by stream. */
 const MAX_RUNS = 256;
 
-interface OutputRun {
-  readonly stream: OutputStream;
-  text: string;
-}
-
 interface Waiting {
   readonly entry: JournalEntry;
   readonly resolve: () => void;
@@ -72,14 +68,14 @@ interface Waiting {
 }
 
 type Item = OutputRun | Waiting;
-type Written = OutputRun | Pick<Waiting, "entry">;
 
 export function createRecorder({ task, store, keptOutput, onBroken }: RecorderOptions): Recorder {
   let pending: Item[] = [];
-  /** A guest prints again what was recorded after it was kept; one that was not, all of it. */
-  let kept = task.kept?.printed ?? 0;
-  let toSkip = task.recorded_output - kept;
-  let droppedBytes = 0;
+  /** Characters that a guest prints again: what was recorded after it was kept; of one that was not, all. */
+  const toSkip = unkeptOutput(task);
+  let room = Math.max(0, keptOutput - task.recorded_output);
+  /** Since the guest's start, in all its segments, as `task.dropped_output` is: one that runs again counts from 0. */
+  let droppedBytes = task.kept === null ? 0 : task.dropped_output;
   let timer: NodeJS.Timeout | null = null;
   let dueAt = 0;
   let writing: Promise<void> | null = null;
@@ -199,20 +195,21 @@ export function createRecorder({ task, store, keptOutput, onBroken }: RecorderOp
     if (broken) return null;
     lastWrite ??= take();
     const { write, waiting } = lastWrite;
-    const said = droppedBytes > 0 ? [newEvent("task.output_truncated", { bytes: droppedBytes })] : [];
-    const written = await store.write({ ...write, ...more, events: [...write.events, ...said, ...events] });
+    const dropped = Math.max(0, droppedBytes - task.dropped_output);
+    const said = dropped > 0 ? [newEvent("task.output_truncated", { bytes: dropped })] : [];
+    const all = [...write.events, ...said, ...events];
+    const written = await store.write({ ...write, ...more, droppedBytes: dropped, events: all });
     for (const { resolve } of waiting) resolve();
     return written;
   }
 
   return {
     output(stream, text) {
-      const skipped = Math.min(toSkip, text.length);
-      toSkip -= skipped;
-      const room = Math.max(keptOutput - kept, 0);
-      const shown = text.slice(skipped, Math.max(skipped, room));
-      droppedBytes += Buffer.byteLength(text.slice(room));
-      kept += Math.min(text.length, room);
+      const skipped = Math.min(toSkip[stream], text.length);
+      toSkip[stream] -= skipped;
+      const shown = text.slice(skipped, skipped + room);
+      room -= shown.length;
+      droppedBytes += Buffer.byteLength(text.slice(skipped + shown.length));
       if (shown.length === 0 || broken) return;
       keep(stream, shown);
       schedule(COALESCE_MS);
@@ -233,8 +230,8 @@ export function createRecorder({ task, store, keptOutput, onBroken }: RecorderOp
       return done;
     },
     async end(end, activeMs) {
-      // The end cancels the approvals that it finds: it must not travel with new ones.
-      if (pending.some((item) => "entry" in item && item.entry.approval)) await settled().catch(() => undefined);
+      // The end ends the calls and approvals that it finds: it must not travel with new ones.
+      if (pending.some((item) => "entry" in item && isOpen(item.entry))) await settled().catch(() => undefined);
       const written = await last({ end, activeMs }, [endEvent(end.status, end.failure?.code ?? "")]);
       return written !== null;
     },
@@ -243,24 +240,13 @@ export function createRecorder({ task, store, keptOutput, onBroken }: RecorderOp
   };
 }
 
-function toWrite(task: ClaimedTask, items: readonly Written[]): SegmentWrite {
-  const entries = items.flatMap((item) => ("entry" in item ? item.entry : []));
-  // Outcomes keep the order in which they were recorded, whether they come with a new row or with a change.
-  const ended = entries.flatMap(({ call, update }) => call ?? update ?? []).filter((row) => row.completion !== null);
-  const places = new Map(ended.map((row, place) => [row, place + 1]));
-  const numbered = <T extends NewCall | CallUpdate>(row: T): T => ({ ...row, completion: places.get(row) ?? null });
-  return {
-    taskId: task.id,
-    fence: task.segments,
-    events: items.flatMap((item) =>
-      "entry" in item ? item.entry.events : [newEvent("task.output", { stream: item.stream, text: item.text })],
-    ),
-    outputChars: items.reduce((sum, item) => sum + ("text" in item ? item.text.length : 0), 0),
-    calls: entries.flatMap(({ call }) => (call ? numbered(call) : [])),
-    updates: entries.flatMap(({ update }) => (update ? numbered(update) : [])),
-    approvals: entries.flatMap(({ approval }) => approval ?? []),
-    activeMs: 0,
-    end: null,
-    parking: null,
-  };
+/** Of each stream by itself: two that come over two pipes may come in another order in every run. */
+function unkeptOutput({ kept, recorded_output, recorded_stderr }: ClaimedTask): Record<OutputStream, number> {
+  const stderr = recorded_stderr - (kept?.printedStderr ?? 0);
+  return { stdout: recorded_output - (kept?.printed ?? 0) - stderr, stderr };
+}
+
+/** The call waits or runs when this is written. */
+function isOpen({ call, update }: JournalEntry): boolean {
+  return (call ?? update)?.completion === null;
 }

@@ -4,6 +4,7 @@ import type { Language } from "../../domain/index.ts";
 import { type Database, PREPARED } from "../database.ts";
 import { type JournalRow, journalOf, readJournal } from "../journal.ts";
 import { rowsOf } from "../rows.ts";
+import { countedCalls, raisesOf } from "./budget.ts";
 
 /** A guest that was kept when its task parked. */
 export interface KeptGuest {
@@ -12,8 +13,9 @@ export interface KeptGuest {
   readonly state: Buffer;
   /** The guest's own number and the journal's index of each call that it waits for. */
   readonly calls: readonly (readonly [guestId: number, index: number])[];
-  /** Characters of output that were recorded when it was kept. */
+  /** Characters of output that were recorded when it was kept, and those of them that are stderr's. */
   readonly printed: number;
+  readonly printedStderr: number;
 }
 
 /** A job to claim, and what its worker brings to it. */
@@ -37,7 +39,11 @@ export interface ClaimedTask {
   readonly started_at: Date;
   /** The fence: every write of this segment carries it. */
   readonly segments: number;
+  /** Characters, and those of them that are stderr's. */
   readonly recorded_output: number;
+  readonly recorded_stderr: number;
+  /** Bytes beyond what is kept, as far as events tell of them. */
+  readonly dropped_output: number;
   readonly event_seq: number;
   readonly calls: number;
   readonly active_ms: number;
@@ -70,6 +76,7 @@ type ClaimedRow = Omit<ClaimedTask, "kept" | "journal"> & {
   readonly state: string;
   readonly kept_calls: string;
   readonly printed: number;
+  readonly printed_stderr: number;
   readonly journal: string | null;
 };
 
@@ -88,14 +95,15 @@ export async function claimTasks(
   jobs: readonly Claim[],
   workerId: string,
 ): Promise<(ClaimedTask | null)[]> {
-  const { rows } = await sql<ClaimedRow>`
+  const { rows } = await sql<ClaimedRow & { place: number }>`
     ${PREPARED} with asked as (
       select * from ${rowsOf([
+        ["integer", jobs.map((_, place) => place)],
         ["uuid", jobs.map((job) => job.taskId)],
         ["integer", jobs.map((job) => job.job)],
         ["text", jobs.map((job) => job.isolation)],
         ["bytea", jobs.map((job) => job.image)],
-      ])} as a (id, job, isolation, image)
+      ])} as a (place, id, job, isolation, image)
     ), claimed as (
       update tasks t set
         status = 'RUNNING', worker_id = ${workerId}, segments = segments + 1, event_seq = event_seq + 1,
@@ -105,8 +113,8 @@ export async function claimTasks(
       where t.id = a.id and t.job = a.job and t.status = 'QUEUED'
         and (t.queue_expires_at is null or t.queue_expires_at > now() or t.segments > 0)
       returning t.id, t.project_id, t.session, t.language, t.code, t.input, t.timeout_ms, t.seed, t.started_at,
-        t.segments, t.recorded_output, t.event_seq, t.calls, t.active_ms, t.max_tool_calls,
-        t.environment, t.environment_id, t.dependencies, t.lock_hash, t.commit_hash,
+        t.segments, t.recorded_output, t.recorded_stderr, t.dropped_output, t.event_seq, t.calls, t.active_ms, t.max_tool_calls,
+        t.environment, t.environment_id, t.dependencies, t.lock_hash, t.commit_hash, t.raises, a.place,
         t.segments > 1 or t.forked_from is not null as before, a.image as own_image
     ), unboxed as (
       delete from outbox o using claimed c where o.task_id = c.id
@@ -129,25 +137,27 @@ export async function claimTasks(
       where j.task_id = a.task_id and j.index = a.index
     )
     select c.*, (select o.policies_version from projects o where o.id = c.project_id), k.image, k.state,
-      k.calls as kept_calls, k.printed,
-      case when c.max_tool_calls is not null then greatest(c.max_tool_calls, 1) * (
-        select count(*)::integer from approvals p
-        where p.task_id = c.id and p.kind = 'BUDGET' and p.status = 'APPROVED'
-      ) + c.max_tool_calls - c.calls end as budget,
+      k.calls as kept_calls, k.printed, k.printed_stderr,
+      case when c.max_tool_calls is not null then greatest(c.max_tool_calls, 1) * (c.raises + (
+        ${raisesOf(sql`c.id`)}
+      )) + c.max_tool_calls - (${countedCalls(sql`c.id`)}) end as budget,
       case when c.before then (select b.wakes from tasks b where b.id = c.id) else 0 end as wakes,
       case when c.calls > 0 then (${journalOf(sql`c.id`, sql`coalesce(k.settled, 0)`)}) end as journal
     from claimed c left join lateral (
-      select image, encode(state, 'base64') as state, calls, settled, printed from kept_guests
+      select image, encode(state, 'base64') as state, calls, settled, printed, printed_stderr from kept_guests
       where c.before and task_id = c.id and image = c.own_image offset 0
     ) k on true
   `.execute(db);
-  const byId = new Map(rows.map((row) => [row.id, toClaimed(row)]));
-  return jobs.map((job) => byId.get(job.taskId) ?? null);
+  // By place: a job may be asked for twice at once, and stands for one claim.
+  const claimed = new Map(rows.map(({ place, ...row }) => [place, toClaimed(row)]));
+  return jobs.map((_, place) => claimed.get(place) ?? null);
 }
 
-function toClaimed({ image, state, kept_calls, printed, journal: text, ...task }: ClaimedRow): ClaimedTask {
+function toClaimed({ image, kept_calls, printed_stderr, journal: text, ...row }: ClaimedRow): ClaimedTask {
+  const { state, printed, ...task } = row;
   const journal = readJournal(text);
   if (image === null) return { ...task, kept: null, journal };
   const calls = JSON.parse(kept_calls) as KeptGuest["calls"];
-  return { ...task, kept: { image, state: Buffer.from(state, "base64"), printed, calls }, journal };
+  const kept = { image, state: Buffer.from(state, "base64"), printed, printedStderr: printed_stderr, calls };
+  return { ...task, kept, journal };
 }

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { newId } from "../../contracts/index.ts";
 import { copyArtifacts } from "../artifacts.ts";
 import type { Database } from "../database.ts";
+import { raisesOf } from "./budget.ts";
 import { toIndex } from "./search.ts";
 
 export interface ForkedTask {
@@ -37,12 +38,13 @@ export async function forkTask(
         id, project_id, retry_of, forked_from, submitted_by, status, language, environment, provider, code, input,
         session, priority, timeout_ms, max_tool_calls, seed, event_seq, recorded_output, calls, completions, active_ms,
         wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned,
-        dependencies, lock_hash, commit_hash
+        dependencies, lock_hash, commit_hash, raises, recorded_stderr, dropped_output
       )
       select ${id}, project_id, null, id, ${source.submittedBy}, 'PARKED', language, environment, provider, code, input,
         session, priority, timeout_ms, max_tool_calls, seed, 2, recorded_output, calls, completions, active_ms,
         wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned,
-        dependencies, lock_hash, commit_hash
+        dependencies, lock_hash, commit_hash, raises + (${raisesOf(sql`tasks.id`)}),
+        recorded_stderr, dropped_output
       from tasks where id = ${source.taskId}
       returning id
     ), twins as (
@@ -64,8 +66,8 @@ export async function forkTask(
         j.started_at, j.finished_at
       from copied c join tool_calls j on j.task_id = ${source.taskId} left join twins t on t.was = j.approval_id
     ), kept as (
-      insert into kept_guests (task_id, image, state, calls, settled, printed)
-      select c.id, k.image, k.state, k.calls, k.settled, k.printed
+      insert into kept_guests (task_id, image, state, calls, settled, printed, printed_stderr)
+      select c.id, k.image, k.state, k.calls, k.settled, k.printed, k.printed_stderr
       from copied c join kept_guests k on k.task_id = ${source.taskId}
     ), pinned as (
       insert into session_files (task_id, path, project_id, sha256, size)

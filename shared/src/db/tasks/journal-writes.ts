@@ -163,16 +163,16 @@ function insertApprovals(approvals: readonly Placed<NewApproval>[]): RawBuilder<
 function keepGuests(writes: readonly SegmentWrite[]): RawBuilder<unknown> {
   const parked = writes.flatMap((write, place) => (write.parking === null ? [] : [{ place, ...write.parking.kept }]));
   return sql`, guests as (
-    select w.id, w.settled, w.printed, g.image, g.state, g.calls from unnest(
+    select w.id, w.settled, w.printed, w.printed_stderr, g.image, g.state, g.calls from unnest(
       ${parked.map((guest) => guest.place)}::integer[], ${parked.map((guest) => guest.image ?? null)}::bytea[],
       ${parked.map((guest) => guest.state ?? null)}::bytea[], ${parked.map((guest) => guest.calls ?? null)}::text[]
     ) as g (write, image, state, calls) join written w on w.index = g.write
   ), kept as (
-    insert into kept_guests as k (task_id, image, state, calls, settled, printed)
-    select id, image, state, calls, settled, printed from guests where image is not null
+    insert into kept_guests as k (task_id, image, state, calls, settled, printed, printed_stderr)
+    select id, image, state, calls, settled, printed, printed_stderr from guests where image is not null
     on conflict (task_id) do update set
       image = excluded.image, state = excluded.state, calls = excluded.calls, settled = excluded.settled,
-      printed = excluded.printed
+      printed = excluded.printed, printed_stderr = excluded.printed_stderr
   ), forgotten as (
     delete from kept_guests k where k.task_id = any(array(select id from guests where image is null))
   )`;

@@ -40,6 +40,13 @@ const claim = async (taskId: string, job = 1, workerId?: string) =>
 
 const nothing = { calls: [], updates: [], approvals: [], outputChars: 0, activeMs: 0, end: null, parking: null };
 
+const nobody = { approvalId: null, wakeAt: null, errorCode: null, errorMessage: null, startedAt: null };
+
+const callOf = (index: number) => ({
+  ...{ ...nobody, index, path: "a.b", sent: "{}", input: null, inputHash: Buffer.alloc(32), version: "1" },
+  ...{ status: "WAITING" as const, output: null, finishedAt: null, completion: null },
+});
+
 const end = (taskId: string, fence: number): SegmentWrite => ({
   ...nothing,
   taskId,
@@ -58,6 +65,17 @@ describe("segments", () => {
     const id = await submit();
     const both = await Promise.all([claim(id), claim(id)]);
     expect(both.filter((task) => task !== null)).toHaveLength(1);
+  });
+
+  it("a job delivered twice into one claim is claimed once, and an old job beside the new one gets nothing", async () => {
+    const id = await submit();
+    const ask = async (...numbers: number[]) => {
+      const jobs = numbers.map((job) => ({ taskId: id, job, isolation: "{}", image: null }));
+      return (await claimTasks(db, jobs, await worker())).map((task) => task?.segments ?? null);
+    };
+    expect(new Set(await ask(1, 1))).toEqual(new Set([1, null]));
+    await giveBack(db, { taskId: id, fence: 1 }, "worker drains");
+    expect(await ask(1, 2)).toEqual([null, 2]);
   });
 
   it("a worker that was taken for lost cannot write over its successor", async () => {
@@ -149,13 +167,20 @@ describe("segments", () => {
     expect((await typesOf(id)).at(-1)).toBe("3 task.cancelled");
   });
 
+  it("rows of calls may come in any order: the next index is beyond all of them, and the calls of the gap may be made", async () => {
+    const id = await submit();
+    await claim(id);
+    const open = (index: number) => ({ ...callOf(index), status: "STARTED" as const });
+    await writeSegments(db, [{ ...nothing, taskId: id, fence: 1, events: [], calls: [open(3), open(1)] }]);
+    expect((await findTask(db, projectId, id))?.calls).toBe(4);
+    await writeSegments(db, [{ ...nothing, taskId: id, fence: 1, events: [], calls: [open(2)] }]);
+    expect((await findTask(db, projectId, id))?.calls).toBe(4);
+  });
+
   it("an outcome that travels with the end is kept, and only calls without one end with the task", async () => {
     const id = await submit();
     await claim(id);
-    const nobody = { approvalId: null, wakeAt: null, errorCode: null, errorMessage: null, startedAt: null };
-    const facts = { ...nobody, path: "a.b", sent: "{}", input: null, inputHash: Buffer.alloc(32), version: "1" };
-    const waiting = { ...facts, status: "WAITING" as const, output: null, finishedAt: null, completion: null };
-    const calls = [0, 1].map((index) => ({ ...waiting, index }));
+    const calls = [callOf(0), callOf(1)];
     await writeSegments(db, [{ ...nothing, taskId: id, fence: 1, events: [], calls }]);
     const outcome = { status: "SUCCEEDED" as const, output: "7", finishedAt: new Date(0), completion: 1 };
     const updates = [{ ...nobody, ...outcome, index: 0, input: null, inputHash: null, version: null }];

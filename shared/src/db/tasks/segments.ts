@@ -35,6 +35,10 @@ export interface SegmentWrite {
   readonly events: readonly NewEvent[];
   /** Characters of output among the events. */
   readonly outputChars: number;
+  /** Those of them that are stderr's; absent: none. */
+  readonly stderrChars?: number;
+  /** Bytes that were dropped, of which one of the events tells; absent: none. */
+  readonly droppedBytes?: number;
   readonly calls: readonly NewCall[];
   readonly updates: readonly CallUpdate[];
   readonly approvals: readonly NewApproval[];
@@ -69,7 +73,9 @@ export async function writeSegments(db: Database, writes: readonly SegmentWrite[
         ["integer", writes.map((write) => write.fence)],
         ["integer", writes.map((write) => write.events.length)],
         ["integer", writes.map((write) => write.outputChars)],
-        ["integer", writes.map((write) => write.calls.length)],
+        ["integer", writes.map((write) => write.stderrChars ?? 0)],
+        ["integer", writes.map((write) => write.droppedBytes ?? 0)],
+        ["integer", writes.map(({ calls }) => Math.max(0, ...calls.map(({ index }) => index + 1)))],
         ["integer", writes.map(countCompletions)],
         ["integer", writes.map((write) => write.activeMs)],
         ["text", ends.map((end) => end?.status ?? null)],
@@ -82,14 +88,16 @@ export async function writeSegments(db: Database, writes: readonly SegmentWrite[
         ["timestamptz", parkings.map((parking) => parking?.wakeAt ?? null)],
         ["text", parkings.map((parking) => parking?.waitingFor ?? null)],
       ])} as a (
-        index, id, fence, events, chars, calls, completions, active_ms, status, output, exit_code, error_code,
+        index, id, fence, events, chars, stderr_chars, dropped, calls, completions, active_ms, status, output, exit_code, error_code,
         error_message, error_stack, wakes, wake_at, waiting_for
       )
     ), written as (
       update tasks t set
         event_seq = t.event_seq + a.events,
         recorded_output = t.recorded_output + a.chars,
-        calls = t.calls + a.calls,
+        recorded_stderr = t.recorded_stderr + a.stderr_chars,
+        dropped_output = t.dropped_output + a.dropped,
+        calls = greatest(t.calls, a.calls),
         completions = t.completions + a.completions,
         active_ms = t.active_ms + a.active_ms,
         losses = case when a.calls + a.completions > 0 then 0 else t.losses end,
@@ -106,7 +114,8 @@ export async function writeSegments(db: Database, writes: readonly SegmentWrite[
         and (a.wakes is null or t.cancel_requested_at is null)
       returning a.index, t.id, t.project_id, t.provider, t.job, t.priority, t.event_seq as seq,
         t.event_seq - a.events as base, t.completions - a.completions as completed,
-        t.completions as settled, t.recorded_output as printed, t.status = 'QUEUED' as requeued
+        t.completions as settled, t.recorded_output as printed,
+        t.recorded_stderr as printed_stderr, t.status = 'QUEUED' as requeued
     ), logged as (
       insert into events (task_id, seq, type, data)
       select w.id, w.base + e.i + 1, e.type, e.data

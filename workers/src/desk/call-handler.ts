@@ -127,7 +127,7 @@ export class CallHandler {
     const found = await this.#find(call.path);
     const version = call.verdict?.version ?? call.version;
     if (found.tool?.version !== version) {
-      if (await context.isOffered(call.path, version)) {
+      if (await context.isOffered({ path: call.path, version }, this.#o.task.id)) {
         await this.#runner.unstart(call);
         return this.#o.onMisplaced();
       }

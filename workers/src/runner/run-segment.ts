@@ -346,7 +346,7 @@ function nextStep(outcome: GuestOutcome, signal: AbortSignal, divergence: string
     case "cancelled":
       if (stopped === "unwritable") return { kind: "give back", reason: "write refused" };
       if (stopped === "drain") return { kind: "give back", reason: "worker drains" };
-      if (stopped === "misplaced") return { kind: "give back", reason: "worker drains" };
+      if (stopped === "misplaced") return { kind: "give back", reason: "misplaced" };
       if (stopped === "diverged") return { kind: "end", end: divergedEnd(divergence ?? "") };
       return { kind: "end", end: failedEnd({ code: "CANCELLED", message: "cancelled while it ran" }) };
     case "lost":

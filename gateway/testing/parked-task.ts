@@ -156,6 +156,6 @@ function toCall(ask: Ask, index: number) {
       approvalId: id,
       completion: null,
     },
-    approval: { ...shared, id, callIndex: index, kind, defaultMode, expiresInMs },
+    approval: { ...shared, id, callIndex: index, kind, defaultMode, editedInput: null, expiresInMs },
   };
 }

@@ -48,8 +48,8 @@ export interface Context {
   readonly throughput: Pick<Throughput, "note">;
   /** What a task needs beside its program: packages, a repository, a prepared work area. */
   readonly provisioning: Provisioning;
-  /** Whether another worker has this version of the tool. */
-  isOffered(path: string, version: string): Promise<boolean>;
+  /** Whether another worker that can run the task has this version of the tool. */
+  isOffered(tool: { readonly path: string; readonly version: string }, taskId: string): Promise<boolean>;
   /** Tells the world of a new approval, and has it expire in time. */
   announceApproval(projectId: string, approval: NewApproval): void;
 }

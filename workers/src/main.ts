@@ -218,7 +218,7 @@ function createContext(
     parkByReplay: env.AIRLOCK_PARK_BY === "replay",
     maxSnapshotBytes: MAX_SNAPSHOT_BYTES,
     store: createSegmentStore({ db, bus, workerId, onBusError: warn("bus") }),
-    isOffered: (path, version) => isOffered(db, path, version, env.AIRLOCK_LOST_AFTER_MS),
+    isOffered: (tool, taskId) => isOffered(db, tool, taskId, env.AIRLOCK_LOST_AFTER_MS),
     announceApproval: createApprovalAnnouncer({ bus, approvals, onError: warn("queue") }),
   };
 }

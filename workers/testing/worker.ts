@@ -23,7 +23,7 @@ import { createLeaseBook } from "../src/leasing/lease-book.ts";
 import { createTaskEnvironments } from "../src/leasing/task-environments.ts";
 import { createWorkerMetrics } from "../src/metrics.ts";
 import { createRunningSegments } from "../src/runner/running-segments.ts";
-import { createSegmentStore, type SegmentStore } from "../src/runner/segment-store.ts";
+import { createSegmentStore } from "../src/runner/segment-store.ts";
 import { createRegistry } from "../src/tools/registry.ts";
 import { createFeeder } from "../src/upkeep/feeder.ts";
 
@@ -34,8 +34,8 @@ export interface TestWorker {
   /** Inserts a task as the gateway does; `window` of its project are marked as enqueued. */
   submit(fields?: Partial<NewTask>, window?: number): Promise<string>;
   task(id: string): Promise<TaskRow>;
-  /** Claims with the task's current job; by another worker where one is named. */
-  claim(taskId: string, workerId?: string): Promise<ClaimedTask>;
+  /** Claims with the task's current job; by another worker where one is named, which restores guests of this image. */
+  claim(taskId: string, workerId?: string, image?: Buffer | null): Promise<ClaimedTask>;
   newWorker(): Promise<string>;
   /** As if the worker had not been heard of for an hour. */
   silence(workerId: string): Promise<void>;
@@ -107,8 +107,9 @@ export async function openTestWorker(redisUrl: string | null = null): Promise<Te
       await insertTasks(db, [one], window);
       return one.id;
     },
-    claim: async (taskId, by = workerId) => {
-      const claimed = await claimWith(by === workerId ? context.store : storeOf(by), taskId, (await task(taskId)).job);
+    claim: async (taskId, by = workerId, image = null) => {
+      const store = by === workerId ? context.store : storeOf(by);
+      const claimed = await store.claim({ taskId, job: (await task(taskId)).job, isolation: "{}", image });
       if (claimed === null) throw new Error("the job is stale");
       return claimed;
     },
@@ -123,8 +124,4 @@ export async function openTestWorker(redisUrl: string | null = null): Promise<Te
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-function claimWith(store: SegmentStore, taskId: string, job: number): Promise<ClaimedTask | null> {
-  return store.claim({ taskId, job, isolation: "{}", image: null });
 }

@@ -10,6 +10,8 @@ export interface Verdict {
   readonly id: string;
   readonly kind: ApprovalKind;
   readonly status: ApprovalStatus;
+  /** Of the tool that it was about. */
+  readonly version: string;
   readonly reason: string | null;
   readonly decidedBy: string | null;
   /** JSON text. */
@@ -51,8 +53,8 @@ export function journalOf(taskId: RawBuilder<unknown>, settled: RawBuilder<unkno
       'errorMessage', j.error_message, 'completion', j.completion, 'finishedAt', ${millis("j.finished_at")},
       'wakeAt', ${millis("j.wake_at")},
       'verdict', (select json_build_object(
-        'id', v.id, 'kind', v.kind, 'status', v.status, 'reason', v.reason, 'decidedBy', v.decided_by,
-        'editedInput', v.edited_input, 'answer', v.answer
+        'id', v.id, 'kind', v.kind, 'status', v.status, 'version', v.version, 'reason', v.reason,
+        'decidedBy', v.decided_by, 'editedInput', v.edited_input, 'answer', v.answer
       ) from approvals v where v.id = j.approval_id)
     ) order by j.index)::text
     from tool_calls j

@@ -59,11 +59,17 @@ export async function isPublished(db: Database, path: string): Promise<boolean> 
   return rows.length > 0;
 }
 
-/** Whether a live worker has this version of the tool. */
-export async function isOffered(db: Database, path: string, version: string, lapseMs: number): Promise<boolean> {
+/** Whether a live worker has this version of the tool, and the task's provider. */
+export async function isOffered(
+  db: Database,
+  { path, version }: Pick<ToolRow, "path" | "version">,
+  taskId: string,
+  lapseMs: number,
+): Promise<boolean> {
   const { rows } = await sql<{ offered: boolean }>`
     select exists (
-      select from workers w where w.tools @> array[${`${path}@${version}`}::text] and w.state = 'RUNNING'
+      select from tasks t join workers w on t.provider = any(w.providers)
+      where t.id = ${taskId} and w.tools @> array[${`${path}@${version}`}::text] and w.state = 'RUNNING'
         and w.last_seen_at > now() - ${lapseMs} * interval '1 millisecond'
     ) as offered
   `.execute(db);

@@ -1,22 +1,20 @@
-import { type ClaimedTask, insertOutput, type JournalRow, type Verdict } from "@airlock/shared/db";
-import { type ApprovalKind, DEFAULT_APPROVAL_MS, type PolicyMode } from "@airlock/shared/domain";
-import type { Logger } from "@airlock/shared/runtime";
-import type { Context } from "../context.ts";
-import { type Recorder, Unrecorded } from "../runner/recorder.ts";
-import type { CallResult } from "../sandboxes/port.ts";
-import type { Tool, ToolContext } from "../tools/tool.ts";
-import { callEntry, newApproval, statusOf } from "./entries.ts";
-import { type CheckedCall, checkCall, type FoundTool, hashOf, isRefusal, judgeCall } from "./judge-call.ts";
-import type { OpenCall } from "./open-call.ts";
-import { failureOf, resultOf, runTool, TooLarge } from "./run-tool.ts";
+import type { JournalRow, Verdict } from "@airlock/shared/db";
+import { DEFAULT_APPROVAL_MS } from "@airlock/shared/domain";
+import { CallRunner, type Give, type RunnerOptions, SOON_MS } from "./call-runner.ts";
+import { type Ask, callEntry, type Change, newApproval } from "./entries.ts";
+import {
+  type CheckedCall,
+  checkCall,
+  type FoundTool,
+  hashOf,
+  isRefusal,
+  judgeCall,
+  type Refusal,
+} from "./judge-call.ts";
+import { inputToRun, type OpenCall } from "./open-call.ts";
 import { verdictStep } from "./verdict-step.ts";
 
-export interface HandlerOptions {
-  readonly context: Context;
-  readonly task: ClaimedTask;
-  readonly recorder: Recorder;
-  readonly signal: AbortSignal;
-  readonly log: Logger;
+export interface HandlerOptions extends RunnerOptions {
   readonly onMisplaced: () => void;
 }
 
@@ -25,38 +23,20 @@ export interface CallPlace {
   /** It waits for a person or for the clock. */
   hold(call: OpenCall): void;
   release(call: OpenCall): void;
-  /** It has its outcome. */
-  give(call: OpenCall, result: CallResult, at: Date): void;
+  readonly give: Give;
 }
 
-/**
- * What nothing outside depends on travels with whatever the guest does next: its next call, most likely, whose start
- * would otherwise have to wait for this write to end.
- */
-const SOON_MS = 5;
-
-interface Ask {
-  readonly kind: ApprovalKind;
-  readonly defaultMode: PolicyMode;
-  readonly expiresInMs: number;
-  readonly inputHash?: Buffer;
-}
-
-/**
- * What happens to one call: checked, judged, journaled, run or held. An outcome is given to the guest while it is still
- * on its way into the journal: nothing that the guest does with it can be committed before it.
- */
+/** What happens to one call: checked, judged, journaled, run or held. */
 export class CallHandler {
   readonly #o: HandlerOptions;
   readonly #place: CallPlace;
+  readonly #runner: CallRunner;
   #budget: number | null;
-  #lastAt = 0;
-  /** Outcomes that have their time and are not given yet. */
-  #ungiven = 0;
 
   constructor(options: HandlerOptions, place: CallPlace) {
     this.#o = options;
     this.#place = place;
+    this.#runner = new CallRunner(options, place.give);
     this.#budget = options.task.budget;
   }
 
@@ -68,12 +48,12 @@ export class CallHandler {
   }
 
   get hasUngiven(): boolean {
-    return this.#ungiven > 0;
+    return this.#runner.hasUngiven;
   }
 
   /** The guest's clock has come this far: no outcome comes earlier. */
   passTime(at: number): void {
-    this.#lastAt = Math.max(this.#lastAt, Math.ceil(at));
+    this.#runner.passTime(at);
   }
 
   /** A person has spoken while the segment runs: the claim did not know of it. */
@@ -93,11 +73,11 @@ export class CallHandler {
       case "wait":
         return this.#place.hold(call);
       case "complete":
-        return this.#complete(call, step.result);
+        return this.#runner.complete(call, step.result);
       case "judge":
         return this.judge(call, "changed");
       case "run":
-        return this.#runApproved(call, step.input);
+        return this.#runApproved(call);
     }
   }
 
@@ -106,8 +86,9 @@ export class CallHandler {
     const { context, task } = this.#o;
     const checked = checkCall(await this.#find(call.path), call);
     call.inputHash = isRefusal(checked) ? hashOf(call.path, "", call.sent) : checked.inputHash;
-    if (isRefusal(checked)) return this.#complete(call, { ok: false, ...checked });
-    call.input = checked.input;
+    if (isRefusal(checked)) return this.#runner.complete(call, { ok: false, ...checked });
+    // Null would leave in the journal what the defaults of another version made of it.
+    call.input = checked.input ?? (call.journaled ? call.sent : null);
     call.version = checked.tool.version;
     // One that is in the journal has been counted, or let past by a person.
     if (this.#budget !== null && !call.journaled) {
@@ -122,7 +103,7 @@ export class CallHandler {
     if (policies === "known" && "mode" in judged && judged.mode === "REQUIRED") {
       judged = judgeCall(checked, await fresh(project_id), task);
     }
-    if ("code" in judged) return this.#complete(call, { ok: false, ...judged });
+    if ("code" in judged) return this.#runner.complete(call, { ok: false, ...judged });
     const { mode, defaultMode, approvalMs } = judged;
     if (mode === "DENY") return this.#deny(call);
     if (mode === "AUTO") return this.#proceed(call, checked);
@@ -131,27 +112,32 @@ export class CallHandler {
 
   /** Its segment was lost between start and end: run again only what may run twice. */
   async #recover(call: OpenCall): Promise<void> {
-    const found = await this.#find(call.path);
-    const checked = checkCall(found, { path: call.path, sent: call.input ?? call.sent });
-    if (!isRefusal(checked) && checked.tool.idempotent) return this.#start(call, checked);
+    call.begun = true;
+    const checked = checkCall(await this.#find(call.path), { path: call.path, sent: inputToRun(call) });
+    // One that waits instead of running has had no effect.
+    const mayProceed = !isRefusal(checked) && (checked.tool.idempotent || checked.tool.parks(checked.value) !== null);
+    if (mayProceed) return this.#proceed(call, checked);
     const ask = { kind: "UNKNOWN_OUTCOME", defaultMode: "REQUIRED", expiresInMs: DEFAULT_APPROVAL_MS } as const;
-    return this.#hold(call, "UNKNOWN", ask);
+    return this.#hold(call, "UNKNOWN", { ...ask, ...editOf(call, checked) });
   }
 
   /** Approved as shown: the stored input runs, or the edited one; with another schema the approval means nothing. */
-  async #runApproved(call: OpenCall, edited: string | null): Promise<void> {
+  async #runApproved(call: OpenCall): Promise<void> {
     const { context } = this.#o;
     const found = await this.#find(call.path);
-    if (found.tool?.version !== call.version) {
-      if (await context.isOffered(call.path, call.version)) {
-        await this.#unstart(call);
+    const version = call.verdict?.version ?? call.version;
+    if (found.tool?.version !== version) {
+      if (await context.isOffered({ path: call.path, version }, this.#o.task.id)) {
+        await this.#runner.unstart(call);
         return this.#o.onMisplaced();
       }
       call.verdict = null;
       return this.judge(call);
     }
-    const checked = checkCall(found, { path: call.path, sent: edited ?? call.input ?? call.sent });
-    if (isRefusal(checked)) return this.#complete(call, { ok: false, ...checked });
+    // Where it had been lost, a person has said that it did not happen.
+    call.begun = false;
+    const checked = checkCall(found, { path: call.path, sent: inputToRun(call) });
+    if (isRefusal(checked)) return this.#runner.complete(call, { ok: false, ...checked });
     // A policy that came meanwhile and denies the call wins over the person who did not know of it.
     const { task } = this.#o;
     const judged = judgeCall(checked, await context.policies.of(task.project_id, task.policies_version), task);
@@ -168,7 +154,7 @@ export class CallHandler {
 
   #deny(call: OpenCall): Promise<void> {
     const message = `policy denies ${call.path} in this project`;
-    return this.#complete(call, { ok: false, code: "TOOL_DENIED", message });
+    return this.#runner.complete(call, { ok: false, code: "TOOL_DENIED", message });
   }
 
   #askForBudget(call: OpenCall): Promise<void> {
@@ -180,117 +166,38 @@ export class CallHandler {
   /** Allowed: it runs, or it waits for what it is there to wait for. */
   async #proceed(call: OpenCall, checked: CheckedCall): Promise<void> {
     const parks = checked.tool.parks(checked.value);
-    if (parks === null) return this.#start(call, checked);
+    if (parks === null) return this.#runner.start(call, checked);
     if (parks.kind === "timer") return this.#sleep(call, parks.ms);
-    const expiresInMs = checked.tool.approvalMs;
-    return this.#hold(call, "WAITING", { kind: "QUESTION", defaultMode: "AUTO", expiresInMs });
+    const ask = { kind: "QUESTION", defaultMode: "AUTO", expiresInMs: checked.tool.approvalMs } as const;
+    return this.#hold(call, "WAITING", { ...ask, ...editOf(call, checked) });
   }
 
   async #hold(call: OpenCall, status: "WAITING" | "UNKNOWN", ask: Ask): Promise<void> {
     const { context, task } = this.#o;
     const approval = newApproval(call, ask);
-    this.#recordLater(callEntry(call, { status, approval }), () => context.announceApproval(task.project_id, approval));
-    call.journaled = true;
-    const nobody = { reason: null, decidedBy: null, editedInput: null, answer: null };
-    call.verdict = { id: approval.id, kind: approval.kind, status: "PENDING", ...nobody };
-    this.#place.hold(call);
+    const { id, kind, version, editedInput } = approval;
+    call.verdict = { id, kind, status: "PENDING", version, editedInput, reason: null, decidedBy: null, answer: null };
+    this.#wait(call, { status, approval }, () => context.announceApproval(task.project_id, approval));
   }
 
   async #sleep(call: OpenCall, ms: number): Promise<void> {
     call.wakeAt = Date.now() + ms;
-    this.#recordLater(callEntry(call, { status: "WAITING", wakeAt: new Date(call.wakeAt) }));
+    this.#wait(call, { status: "WAITING", wakeAt: new Date(call.wakeAt) });
+  }
+
+  /** Its row travels with the parking that most likely follows. */
+  #wait(call: OpenCall, change: Change, then: () => void = () => undefined): void {
+    this.#o.recorder.record(callEntry(call, change), SOON_MS).then(then, () => undefined);
     call.journaled = true;
+    call.startJournaled = false;
     this.#place.hold(call);
   }
+}
 
-  /** Travels with the parking that most likely follows. */
-  #recordLater(entry: ReturnType<typeof callEntry>, then: () => void = () => undefined): void {
-    this.#o.recorder.record(entry, SOON_MS).then(then, () => undefined);
-  }
-
-  async #start(call: OpenCall, checked: CheckedCall): Promise<void> {
-    const { context, recorder, signal } = this.#o;
-    const { tool, value } = checked;
-    await context.heart.isFresh(signal);
-    if (signal.aborted) return this.#unstart(call);
-    const about = this.#contextOf(call, tool);
-    if (tool.transactional) return this.#transact(call, tool, value, about);
-    if (!call.startJournaled) await recorder.record(callEntry(call, { status: "STARTED", startedAt: new Date() }));
-    call.startJournaled = false;
-    call.journaled = true;
-    const result = await runTool(tool, about, value, signal);
-    return this.#complete(call, result instanceof TooLarge ? await this.#file(call, result) : result);
-  }
-
-  /** The claim journaled it as started, and it will not be: the next segment must not take it for lost. */
-  async #unstart(call: OpenCall): Promise<void> {
-    if (!call.startJournaled) return;
-    call.startJournaled = false;
-    await this.#o.recorder.record(callEntry(call, { status: "WAITING" }));
-  }
-
-  /** The effect and the journal row are one: there is no moment at which one is there without the other. */
-  async #transact(call: OpenCall, tool: Tool, value: unknown, about: Omit<ToolContext, "signal">): Promise<void> {
-    const startedAt = new Date();
-    let done: { result: CallResult; at: Date } | null = null;
-    try {
-      await this.#o.recorder.transact(async (db) => {
-        const result = resultOf(tool, await tool.run({ ...about, db, signal: this.#o.signal }, value));
-        if (result instanceof TooLarge) throw result;
-        done = { result, at: this.#now(call) };
-        this.#ungiven += 1;
-        return callEntry(call, { status: "SUCCEEDED", startedAt, result: done });
-      });
-    } catch (error) {
-      if (done !== null) this.#ungiven -= 1;
-      if (error instanceof Unrecorded) throw error;
-      return this.#complete(call, failureOf(error));
-    }
-    const { result, at } = done as unknown as { result: CallResult; at: Date };
-    this.#ungiven -= 1;
-    this.#place.give(call, result, at);
-  }
-
-  /** An answer too large for the journal becomes an artifact, where the tool says that it may. */
-  async #file(call: OpenCall, { tool, text, message }: TooLarge): Promise<CallResult> {
-    if (!tool.answersWithArtifact) return { ok: false, code: "TOOL_FAILED", message };
-    const { context, task } = this.#o;
-    const artifact = await insertOutput(context.db, {
-      projectId: task.project_id,
-      taskId: task.id,
-      session: task.session,
-      name: `call-${call.index}.json`,
-      contentType: "application/json",
-      bytes: Buffer.from(text),
-    });
-    return { ok: true, value: JSON.stringify({ artifact }) };
-  }
-
-  async #complete(call: OpenCall, result: CallResult): Promise<void> {
-    const at = this.#now(call);
-    const entry = callEntry(call, { status: statusOf(result), result: { result, at } });
-    this.#o.recorder.record(entry, SOON_MS).catch(() => undefined);
-    call.journaled = true;
-    this.#place.give(call, result, at);
-  }
-
-  /** Never before an earlier outcome, nor before the call: the guest's clock goes one way. */
-  #now({ madeAt }: OpenCall): Date {
-    this.#lastAt = Math.max(this.#lastAt, Date.now(), Math.ceil(madeAt));
-    return new Date(this.#lastAt);
-  }
-
-  #contextOf(call: OpenCall, tool: Tool): Omit<ToolContext, "signal"> {
-    const { context, task, log } = this.#o;
-    return {
-      projectId: task.project_id,
-      taskId: task.id,
-      session: task.session,
-      callIndex: call.index,
-      idempotencyKey: `${task.id}/${call.index}`,
-      secrets: context.secrets,
-      log: log.child({ tool: tool.path, call: call.index }),
-      db: context.db,
-    };
-  }
+/** What a person is shown of a call that was approved with another input than it was made with. */
+function editOf(call: OpenCall, checked: CheckedCall | Refusal): Pick<Ask, "editedInput" | "inputHash"> {
+  const edited = inputToRun(call);
+  if (edited === (call.input ?? call.sent)) return {};
+  const editedInput = isRefusal(checked) ? edited : (checked.input ?? edited);
+  return { editedInput, inputHash: hashOf(call.path, call.version, JSON.parse(editedInput)) };
 }

@@ -6,7 +6,7 @@ import { Replay, resultOfRow } from "../parking/replay.ts";
 import { type Recorder, Unrecorded } from "../runner/recorder.ts";
 import type { CallResult, GuestCall, GuestIdle, RunningGuest } from "../sandboxes/port.ts";
 import { CallHandler } from "./call-handler.ts";
-import { metaOf, type OpenCall, openCallOf } from "./open-call.ts";
+import { isMarked, metaOf, type OpenCall, openCallOf } from "./open-call.ts";
 
 export interface DeskOptions {
   readonly context: Context;
@@ -71,9 +71,7 @@ export class Desk {
     for (const [guestId, index] of kept) {
       const row = byIndex.get(index);
       if (row?.completion !== null) continue;
-      const { verdict, wakeAt, status } = row;
-      const approved = verdict?.kind === "TOOL_CALL" && verdict.status === "APPROVED";
-      const call = openCallOf(row, { id: guestId, at: 0 }, approved && status === "WAITING" && wakeAt === null);
+      const call = openCallOf(row, { id: guestId, at: 0 }, isMarked(row));
       this.#track(this.#handler.adopt(call, row));
     }
     if (this.#running.size === 0) this.#started.resolve();
@@ -276,7 +274,7 @@ export class Desk {
 
   #open({ id, path, input, at }: GuestCall): void {
     const facts = { index: this.#nextIndex++, path, sent: input, input: null, version: "" };
-    const before = { journaled: false, startJournaled: false, verdict: null, wakeAt: null };
+    const before = { journaled: false, startJournaled: false, begun: false, verdict: null, wakeAt: null };
     const call = { ...facts, ...before, inputHash: Buffer.alloc(0), guestId: id, madeAt: at };
     this.#track(this.#handler.judge(call));
   }

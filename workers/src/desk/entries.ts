@@ -16,12 +16,15 @@ export interface CallFacts {
   readonly journaled: boolean;
 }
 
-interface Change {
+/** What becomes of a call. */
+export interface Change {
   readonly status: ToolCallStatus;
   readonly approval?: NewApproval;
   readonly wakeAt?: Date;
   readonly startedAt?: Date;
   readonly result?: { readonly result: CallResult; readonly at: Date };
+  /** The name of the file that its outcome brought with it. */
+  readonly artifact?: string;
 }
 
 /** The entry that takes a call into a state: a new row, or a change to the one that is there. */
@@ -42,6 +45,7 @@ export function callEntry(facts: CallFacts, change: Change): JournalEntry {
   const events = [
     ...(facts.journaled ? [] : [newEvent("tool.called", { index, path })]),
     ...(approval ? [newEvent("approval.requested", { approvalId: approval.id, index })] : []),
+    ...(change.artifact === undefined ? [] : [newEvent("artifact.added", { name: change.artifact })]),
     ...(result ? endEventsOf(facts, result.result) : []),
   ];
   const { sent, input, inputHash, version } = facts;
@@ -59,10 +63,17 @@ function endEventsOf({ index, path }: CallFacts, result: CallResult): NewEvent[]
   return [newEvent("artifact.added", { name: name ?? "" }), done];
 }
 
-export function newApproval(
-  facts: CallFacts,
-  ask: { kind: ApprovalKind; defaultMode: PolicyMode; expiresInMs: number; inputHash?: Buffer },
-): NewApproval {
+/** What a person is asked. */
+export interface Ask {
+  readonly kind: ApprovalKind;
+  readonly defaultMode: PolicyMode;
+  readonly expiresInMs: number;
+  /** Absent: the call's own. */
+  readonly inputHash?: Buffer;
+  readonly editedInput?: string;
+}
+
+export function newApproval(facts: CallFacts, ask: Ask): NewApproval {
   return {
     id: newId(),
     callIndex: facts.index,
@@ -71,6 +82,7 @@ export function newApproval(
     version: facts.version,
     defaultMode: ask.defaultMode,
     inputHash: ask.inputHash ?? facts.inputHash,
+    editedInput: ask.editedInput ?? null,
     expiresInMs: ask.expiresInMs,
   };
 }

@@ -1,4 +1,4 @@
-import type { JournalRow, Verdict } from "@airlock/shared/db";
+import type { ClaimedTask, JournalRow, Verdict } from "@airlock/shared/db";
 import type { CallFacts } from "./entries.ts";
 
 /** A call between the guest's `await` and its settlement. */
@@ -10,6 +10,8 @@ export interface OpenCall extends CallFacts {
   journaled: boolean;
   /** The journal says already that it was started, and it was not. */
   startJournaled: boolean;
+  /** It has been started: perhaps by a segment that was lost. */
+  begun: boolean;
   input: string | null;
   inputHash: Buffer;
   version: string;
@@ -35,9 +37,31 @@ export function openCallOf(
     guestId: made.id,
     madeAt: made.at,
     startJournaled,
+    begun: false,
     verdict: row.verdict,
     wakeAt: row.wakeAt,
   };
+}
+
+/** Approved when its kept guest was claimed: the claim has journaled it as started. */
+export function isMarked({ status, wakeAt, verdict }: JournalRow): boolean {
+  return status === "WAITING" && wakeAt === null && verdict?.kind === "TOOL_CALL" && verdict.status === "APPROVED";
+}
+
+/** All that the claim has journaled as started. */
+export function markedCalls({ kept, journal }: ClaimedTask): OpenCall[] {
+  const guestIds = new Map(kept?.calls.map(([guestId, index]) => [index, guestId]));
+  return journal.flatMap((row) => {
+    const guestId = guestIds.get(row.index);
+    return guestId !== undefined && isMarked(row) ? [openCallOf(row, { id: guestId, at: 0 }, true)] : [];
+  });
+}
+
+/** What runs, or ran, as JSON text: as approved with an edit, else with defaults, else as the guest sent it. */
+export function inputToRun({ verdict, version, input, sent }: OpenCall): string {
+  // One that was approved for another version and then judged anew runs as it was asked.
+  const isCurrent = verdict?.status === "APPROVED" && verdict.version === version;
+  return (isCurrent ? verdict.editedInput : null) ?? input ?? sent;
 }
 
 /** What the guest can read about a call; the same in every run. */

@@ -1,4 +1,5 @@
 import { CALL_LIMITS, TASK_ERRORS, type TaskErrorCode } from "@airlock/shared/domain";
+import { isHandedOn } from "../runner/running-segments.ts";
 import type { CallResult } from "../sandboxes/port.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import { ToolError } from "../tools/tool-error.ts";
@@ -14,13 +15,16 @@ export class TooLarge extends ToolError {
   }
 }
 
-/** Runs a tool within its time. Never throws: a failure is the call's result. */
+/**
+ * Runs a tool within its time. Never throws: a failure is the call's result. Null: the segment was stopped and the task
+ * goes on in another, which has to find out what became of the call.
+ */
 export async function runTool(
   tool: Tool,
   context: Omit<ToolContext, "signal">,
   input: unknown,
   stop: AbortSignal,
-): Promise<CallResult | TooLarge> {
+): Promise<CallResult | TooLarge | null> {
   const expiry = new AbortController();
   const timer = setTimeout(() => expiry.abort(), tool.timeoutMs);
   try {
@@ -31,7 +35,7 @@ export async function runTool(
     aborted.catch(() => undefined);
     return resultOf(tool, await Promise.race([tool.run({ ...context, signal }, input), aborted]));
   } catch (error) {
-    return failureOf(error);
+    return isHandedOn(stop) ? null : failureOf(error);
   } finally {
     clearTimeout(timer);
   }

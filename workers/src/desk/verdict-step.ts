@@ -1,3 +1,4 @@
+import type { Verdict } from "@airlock/shared/db";
 import { assertNever, SUPERSEDED } from "@airlock/shared/domain";
 import type { CallResult } from "../sandboxes/port.ts";
 import type { OpenCall } from "./open-call.ts";
@@ -7,8 +8,7 @@ export type Step =
   | { readonly kind: "wait" }
   | { readonly kind: "complete"; readonly result: CallResult }
   | { readonly kind: "judge" }
-  /** Runs with this input in place of the asked one, where it is given. */
-  | { readonly kind: "run"; readonly input: string | null };
+  | { readonly kind: "run" };
 
 const fail = (code: "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "CALL_OUTCOME_UNKNOWN", message: string): Step => ({
   kind: "complete",
@@ -19,48 +19,45 @@ const fail = (code: "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "CALL_OUTCOME_UNKNO
 export function verdictStep({ path, verdict, wakeAt }: OpenCall, now: number): Step {
   if (wakeAt !== null) return wakeAt > now ? { kind: "wait" } : { kind: "complete", result: { ok: true, value: null } };
   if (verdict === null) return { kind: "judge" };
+  if (verdict.status === "PENDING") return { kind: "wait" };
+  if (verdict.kind === "UNKNOWN_OUTCOME") return outcomeStep(path, verdict);
   switch (verdict.status) {
-    case "PENDING":
-      return { kind: "wait" };
-    case "DENIED": {
-      const by = verdict.decidedBy === null ? "" : ` by ${verdict.decidedBy}`;
-      return fail("APPROVAL_DENIED", `${path} was denied${by}${verdict.reason === null ? "" : `: ${verdict.reason}`}`);
-    }
+    case "DENIED":
+      return fail("APPROVAL_DENIED", `${path} was denied${byWhom(verdict)}`);
     case "EXPIRED":
-      if (verdict.kind === "UNKNOWN_OUTCOME") {
-        return fail("CALL_OUTCOME_UNKNOWN", `nobody said in time whether ${path} took effect`);
-      }
       return fail("APPROVAL_EXPIRED", `nobody decided about ${path} in time`);
     case "CANCELLED":
       if (verdict.reason === SUPERSEDED) return { kind: "judge" };
       return fail("APPROVAL_DENIED", `the approval of ${path} was cancelled`);
     case "APPROVED":
-      return approved(path, verdict.kind, verdict);
+      return approved(verdict);
     default:
       return assertNever(verdict.status);
   }
 }
 
-function approved(path: string, kind: string, verdict: { editedInput: string | null; answer: string | null }): Step {
-  switch (kind) {
-    case "TOOL_CALL":
-      return { kind: "run", input: verdict.editedInput };
-    case "QUESTION":
-      return { kind: "complete", result: { ok: true, value: verdict.answer } };
-    case "UNKNOWN_OUTCOME":
-      return knownOutcome(path, verdict.answer);
-    default:
-      return { kind: "judge" };
-  }
+function approved({ kind, answer }: Verdict): Step {
+  if (kind === "TOOL_CALL") return { kind: "run" };
+  if (kind === "QUESTION") return { kind: "complete", result: { ok: true, value: answer } };
+  return { kind: "judge" };
 }
 
-/** A person has found out what became of a call whose worker was lost. */
-function knownOutcome(path: string, answer: string | null): Step {
-  const { outcome, result } = JSON.parse(answer ?? "{}") as { outcome?: string; result?: unknown };
-  if (outcome === "did_not") return { kind: "run", input: null };
+/** A person has found out what became of a call whose worker was lost; or has not, and then nobody knows. */
+function outcomeStep(path: string, verdict: Verdict): Step {
+  const said = verdict.status === "APPROVED" ? verdict.answer : null;
+  const { outcome, result } = JSON.parse(said ?? "{}") as { outcome?: string; result?: unknown };
+  if (outcome === "did_not") return { kind: "run" };
   if (outcome === "happened") {
     const value: string | undefined = JSON.stringify(result);
     return { kind: "complete", result: { ok: true, value: value ?? null } };
   }
-  return fail("CALL_OUTCOME_UNKNOWN", `it is not known whether ${path} took effect`);
+  if (verdict.status === "EXPIRED") {
+    return fail("CALL_OUTCOME_UNKNOWN", `nobody said in time whether ${path} took effect`);
+  }
+  const denied = verdict.status === "DENIED" ? `; the question was denied${byWhom(verdict)}` : "";
+  return fail("CALL_OUTCOME_UNKNOWN", `it is not known whether ${path} took effect${denied}`);
+}
+
+function byWhom({ decidedBy, reason }: Verdict): string {
+  return `${decidedBy === null ? "" : ` by ${decidedBy}`}${reason === null ? "" : `: ${reason}`}`;
 }

@@ -1,4 +1,4 @@
-import { type ClaimedTask, giveBack, type GiveBackReason, type TaskEnd, wasRolledBack } from "@airlock/shared/db";
+import { type ClaimedTask, type GiveBackReason, type TaskEnd, wasRolledBack } from "@airlock/shared/db";
 import { newEvent } from "@airlock/shared/contracts";
 import { assertNever, type TaskFailure } from "@airlock/shared/domain";
 import type { Context } from "../context.ts";
@@ -8,6 +8,7 @@ import type { SandboxPlan } from "../leasing/task-environments.ts";
 import type { Provided } from "../provisioning/index.ts";
 import type { GuestChannel, GuestOutcome, GuestProgram, Layer, Lease, SandboxProvider } from "../sandboxes/port.ts";
 import { collectOutputs } from "./collect.ts";
+import { type Claimed, release, unmark } from "./give-back.ts";
 import { createRecorder, type Recorder, Unrecorded } from "./recorder.ts";
 import { untilDone } from "./retry.ts";
 import type { RunningSegment, StopReason } from "./running-segments.ts";
@@ -29,16 +30,16 @@ export async function runSegment(context: Context, provider: SandboxProvider, ta
       case "fenced":
         return;
       case "failed":
-        return await endUnrun(context, task, planned.failure);
+        return await endUnrun(context, { task, segment }, planned.failure);
       case "planned":
         return await provide(context, provider, { task, segment, log, plan: planned.plan });
       default:
         assertNever(planned);
     }
   } catch (error) {
-    if (error instanceof NoSandbox) return await release(context, task, "no lease", error.message);
+    if (error instanceof NoSandbox) return await release(context, { task, segment }, "no lease", error.message);
     log.error({ err: error }, "a segment failed; the task is given back");
-    await release(context, task, "sandbox lost");
+    await release(context, { task, segment }, "sandbox lost");
   } finally {
     context.running.remove(segment);
   }
@@ -70,7 +71,7 @@ async function furnish(context: Context, provider: SandboxProvider, run: Run, la
     case "fenced":
       return;
     case "failed":
-      return endUnrun(context, run.task, found.failure);
+      return endUnrun(context, run, found.failure);
     case "read":
       return runIn(context, provider, run, found.workspace, layers);
     default:
@@ -116,18 +117,20 @@ async function runIn(
 /** What it needs could not be had, or was not waited for. */
 async function leaveUnrun(
   context: Context,
-  { task, segment }: Run,
+  run: Run,
   provided: Exclude<Provided, { kind: "provided" }>,
 ): Promise<void> {
   if (provided.kind === "fenced") return;
-  if (provided.kind === "failed") return endUnrun(context, task, provided.failure);
-  const next = nextStep({ kind: "cancelled" }, segment.abort.signal, null);
-  if (next.kind === "give back") return release(context, task, next.reason);
-  if (next.kind === "end" && next.end.failure !== null) return endUnrun(context, task, next.end.failure);
+  if (provided.kind === "failed") return endUnrun(context, run, provided.failure);
+  const next = nextStep({ kind: "cancelled" }, run.segment.abort.signal, null);
+  if (next.kind === "give back") return release(context, run, next.reason);
+  if (next.kind === "end" && next.end.failure !== null) return endUnrun(context, run, next.end.failure);
 }
 
 /** Its environment or its files are at fault, so no program was started. */
-async function endUnrun(context: Context, task: ClaimedTask, failure: TaskFailure): Promise<void> {
+async function endUnrun(context: Context, claimed: Claimed, failure: TaskFailure): Promise<void> {
+  const { task } = claimed;
+  await unmark(context, claimed);
   const recorder = createRecorder({ task, store: context.store, keptOutput: 0, onBroken: () => undefined });
   const end = { ...failedEnd(failure), leavesTraces: task.before || task.calls > 0 };
   const held = await untilDone(
@@ -156,6 +159,7 @@ class SegmentRun {
     this.#context = context;
     this.#task = task;
     this.#segment = segment;
+    segment.begun = true;
     this.#log = log;
     this.#lease = lease;
     this.#memoryBytes = plan.memoryBytes ?? context.limits.memoryBytes;
@@ -240,7 +244,9 @@ class SegmentRun {
         this.#log.info("another segment holds the task's fence; stopped");
         return;
       case "give back":
-        return release(this.#context, this.#task, next.reason);
+        // Calls that have ended are not to be found as started.
+        await this.#recorder.record({ events: [] }).catch(() => undefined);
+        return this.#release(next.reason);
       case "park":
         return this.#park(next.outcome);
       case "end":
@@ -294,9 +300,13 @@ class SegmentRun {
       () => this.#recorder.park({ ...parking, kept: keeps ? { ...kept, calls } : null }, this.#activeMs()),
       (error) => this.#log.warn({ err: error }, "the task could not be parked yet"),
     );
-    if (written === null) return release(this.#context, this.#task, "worker drains");
+    if (written === null) return this.#release("worker drains");
     this.#context.metrics.parked.inc();
     if (written.requeued) void this.#context.feeder.feed();
+  }
+
+  #release(reason: GiveBackReason): Promise<void> {
+    return release(this.#context, { task: this.#task, segment: this.#segment }, reason);
   }
 }
 
@@ -335,7 +345,8 @@ function nextStep(outcome: GuestOutcome, signal: AbortSignal, divergence: string
       return { kind: "park", outcome };
     case "cancelled":
       if (stopped === "unwritable") return { kind: "give back", reason: "write refused" };
-      if (stopped === "drain" || stopped === "misplaced") return { kind: "give back", reason: "worker drains" };
+      if (stopped === "drain") return { kind: "give back", reason: "worker drains" };
+      if (stopped === "misplaced") return { kind: "give back", reason: "misplaced" };
       if (stopped === "diverged") return { kind: "end", end: divergedEnd(divergence ?? "") };
       return { kind: "end", end: failedEnd({ code: "CANCELLED", message: "cancelled while it ran" }) };
     case "lost":
@@ -343,18 +354,6 @@ function nextStep(outcome: GuestOutcome, signal: AbortSignal, divergence: string
     default:
       return assertNever(outcome);
   }
-}
-
-async function release(
-  context: Context,
-  task: ClaimedTask,
-  reason: GiveBackReason,
-  detail: string | null = null,
-): Promise<void> {
-  await untilDone(
-    () => giveBack(context.db, { taskId: task.id, fence: task.segments }, reason, detail),
-    (error) => context.log.warn({ err: error, task: task.id }, "the task could not be given back yet"),
-  );
 }
 
 /** Not awaited to its end by anyone: it must not keep the process alive. */

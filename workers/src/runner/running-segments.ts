@@ -1,10 +1,18 @@
 /** Why a running guest is ended from outside. */
 export type StopReason = "cancelled" | "fenced" | "drain" | "unwritable" | "diverged" | "misplaced";
 
+/** The segment is stopped and its task is not: the next segment goes on. */
+export function isHandedOn({ aborted, reason }: AbortSignal): boolean {
+  const stopped = reason as StopReason;
+  return aborted && stopped !== "cancelled" && stopped !== "diverged";
+}
+
 export interface RunningSegment {
   readonly taskId: string;
   readonly fence: number;
   readonly abort: AbortController;
+  /** Its program is on the way: calls may have been started. */
+  begun: boolean;
   /** An outcome may have been stored for it. */
   look: () => void;
 }
@@ -28,7 +36,7 @@ export function createRunningSegments(): RunningSegments {
       return segments.size;
     },
     add(taskId, fence) {
-      const segment = { taskId, fence, abort: new AbortController(), look: () => undefined };
+      const segment = { taskId, fence, abort: new AbortController(), begun: false, look: () => undefined };
       segments.set(taskId, segment);
       return segment;
     },

@@ -24,6 +24,10 @@ export function renderCard(print: Printer, approval: Approval): string {
     field("expires", timeWord(print, approval.expiresAt)),
     field("hash", approval.inputHash),
     ...(toolCall === null ? [] : renderInput(print, toolCall.input)),
+    // A question about a call that a person has let go on with another input than it was made with.
+    ...((approval.editedInput ?? null) === null
+      ? []
+      : ["  edited before, to:", ...renderInput(print, approval.editedInput)]),
   ].join("\n");
 }
 

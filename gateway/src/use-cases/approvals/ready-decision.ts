@@ -46,7 +46,7 @@ export function decidedRow(row: Decidable, { outcome }: ReadyDecision, at: Date)
     decided_at: at,
     decided_by: outcome.decidedBy,
     reason: outcome.reason,
-    edited_input: outcome.editedInput,
+    edited_input: outcome.editedInput ?? row.edited_input,
     answer: outcome.answer,
   };
 }

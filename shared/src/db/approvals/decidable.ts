@@ -61,7 +61,7 @@ export interface Asked {
 /** By approval; one that is about no call is absent. */
 export async function findAsked(db: Database, approvalIds: readonly string[]): Promise<Map<string, Asked>> {
   const { rows } = await sql<Asked & { id: string }>`
-    select p.id, coalesce(c.input, c.sent) as input, t.input_schema as "inputSchema"
+    select p.id, coalesce(p.edited_input, c.input, c.sent) as input, t.input_schema as "inputSchema"
     from approvals p join tool_calls c on c.task_id = p.task_id and c.index = p.call_index
     left join tools t on t.path = p.path and t.version = p.version
     where p.id = any(${approvalIds}::uuid[])

@@ -58,7 +58,7 @@ export async function settleApprovals(
     ), settled as (
       update approvals p set
         status = a.status, decided_at = now(), decided_by = a.decided_by, reason = a.reason,
-        edited_input = a.edited_input, answer = a.answer
+        edited_input = coalesce(a.edited_input, p.edited_input), answer = a.answer
       from asked a
       where (select count(*) from locked) > 0 and p.id = a.id and p.status || '' = 'PENDING' and ${guard}
         and (a.input_hash is null or p.input_hash = decode(a.input_hash, 'hex'))

@@ -51,6 +51,7 @@ async function running(asked = 1, expiresInMs = 60_000): Promise<Held> {
     version: "1",
     defaultMode: "REQUIRED" as const,
     inputHash,
+    editedInput: null,
     expiresInMs,
   }));
   const calls = approvals.map(({ id, callIndex }) => ({

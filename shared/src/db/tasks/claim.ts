@@ -87,8 +87,8 @@ type ClaimedRow = Omit<ClaimedTask, "kept" | "journal"> & {
  * `wakes` is read by a subquery, so as of the statement's snapshot, as the journal is: a decision that commits while
  * the claim waits for the row is in neither, and keeps the segment from parking.
  *
- * An approved call of a kept guest is journaled as started by the claim itself, which saves a commit between decision
- * and effect; the journal that is returned shows it as it was before, approved and waiting.
+ * An approved call that a kept guest waits for is journaled as started by the claim itself, which saves a commit between
+ * decision and effect; the journal that is returned shows it as it was before, approved and waiting.
  */
 export async function claimTasks(
   db: Database,
@@ -131,7 +131,10 @@ export async function claimTasks(
           where c.before and task_id = c.id and status = 'WAITING' and wake_at is null offset 0
         ) o
         where (select v.status || v.kind from approvals v where v.id = o.approval_id) = 'APPROVEDTOOL_CALL'
-          and (select k.image from kept_guests k where k.task_id = o.task_id) = o.own_image
+          and (
+            select position(',' || o.index || ']' in k.calls) > 0 from kept_guests k
+            where k.task_id = o.task_id and k.image = o.own_image
+          )
         offset 0
       ) a
       where j.task_id = a.task_id and j.index = a.index

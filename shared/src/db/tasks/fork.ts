@@ -51,10 +51,11 @@ export async function forkTask(
       select * from unnest(${[...twins.keys()]}::uuid[], ${[...twins.values()]}::uuid[]) as t (was, now)
     ), asked as (
       insert into approvals (
-        id, project_id, task_id, call_index, kind, status, path, version, default_mode, input_hash, expires_at
+        id, project_id, task_id, call_index, kind, status, path, version, default_mode, input_hash, edited_input,
+        expires_at
       )
       select t.now, p.project_id, c.id, p.call_index, p.kind, p.status, p.path, p.version, p.default_mode,
-        p.input_hash, p.expires_at
+        p.input_hash, p.edited_input, p.expires_at
       from copied c cross join twins t join approvals p on p.id = t.was
     ), called as (
       insert into tool_calls (

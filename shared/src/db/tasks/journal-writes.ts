@@ -51,6 +51,8 @@ export interface NewApproval {
   readonly version: string;
   readonly defaultMode: PolicyMode;
   readonly inputHash: Buffer;
+  /** JSON text; not null where it is about a call that was approved with this input instead of its own. */
+  readonly editedInput: string | null;
   readonly expiresInMs: number;
 }
 
@@ -146,15 +148,17 @@ function insertApprovals(approvals: readonly Placed<NewApproval>[]): RawBuilder<
   const column = <K extends keyof Placed<NewApproval>>(key: K) => approvals.map((approval) => approval[key]);
   return sql`, asked_for as (
     insert into approvals (
-      id, project_id, task_id, call_index, kind, status, path, version, default_mode, input_hash, expires_at
+      id, project_id, task_id, call_index, kind, status, path, version, default_mode, input_hash, edited_input,
+      expires_at
     )
     select p.id, w.project_id, w.id, p.call_index, p.kind, 'PENDING', p.path, p.version, p.default_mode, p.input_hash,
-      now() + p.expires_in * interval '1 millisecond'
+      p.edited_input, now() + p.expires_in * interval '1 millisecond'
     from unnest(
       ${column("write")}::integer[], ${column("id")}::uuid[], ${column("callIndex")}::integer[],
       ${column("kind")}::text[], ${column("path")}::text[], ${column("version")}::text[],
-      ${column("defaultMode")}::text[], ${column("inputHash")}::bytea[], ${column("expiresInMs")}::bigint[]
-    ) as p (write, id, call_index, kind, path, version, default_mode, input_hash, expires_in)
+      ${column("defaultMode")}::text[], ${column("inputHash")}::bytea[], ${column("editedInput")}::text[],
+      ${column("expiresInMs")}::bigint[]
+    ) as p (write, id, call_index, kind, path, version, default_mode, input_hash, edited_input, expires_in)
     join written w on w.index = p.write
   )`;
 }

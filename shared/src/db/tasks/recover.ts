@@ -32,9 +32,23 @@ export async function recoverFromLostWorkers(db: Database, lapseMs: number): Pro
   });
 }
 
-/** Why a segment gives its task back; what may happen again with the next worker is a loss. */
+/** 1 s after the first loss, then twice as long each time. */
+const AFTER_LOSSES = sql`power(2, losses - 1)`;
+/** Longer with each time in a row that the task was taken up and nothing came of it, up to 51 s. */
+const AFTER_TRIES = sql`0.1 * power(2, least(9, (
+  select count(*) from events e where e.task_id = changed.id and e.seq > (
+    select o.seq from events o where o.task_id = changed.id and o.type <> 'task.resumed' order by o.seq desc limit 1
+  )
+)))`;
+
+/**
+ * Why a segment gives its task back; what may happen again with the next worker is a loss. Where there is a wait, it is
+ * in seconds.
+ */
 const REASONS = {
   "worker drains": { losses: 0, code: "WORKER_LOST", message: "" },
+  /** Only other workers have what it needs, and who claims next is chance. */
+  misplaced: { losses: 0, code: "WORKER_LOST", message: "", wait: AFTER_TRIES },
   "sandbox lost": {
     losses: 1,
     code: "SANDBOX_FAILED",
@@ -49,12 +63,13 @@ const REASONS = {
     losses: 1,
     code: "LEASE_FAILED",
     message: `no sandbox could be had, each of the ${MAX_LOSSES} times that one was asked for`,
+    wait: AFTER_LOSSES,
   },
-} as const;
+} as const satisfies Record<string, Omit<Recovery, "where">>;
 
 export type GiveBackReason = keyof typeof REASONS;
 
-/** Gives a running segment's task back to the queue. Where no sandbox could be had, it waits longer each time. */
+/** Gives a running segment's task back to the queue. */
 export async function giveBack(
   db: Database,
   segment: { taskId: string; fence: number },
@@ -64,7 +79,7 @@ export async function giveBack(
   const where = sql`t.id = ${segment.taskId} and t.segments = ${segment.fence}`;
   const { message, ...rest } = REASONS[reason];
   const told = detail === null ? message : `${message}: ${storable(detail)}`;
-  const [task] = await recover(db, { where, ...rest, message: told, waits: reason === "no lease" });
+  const [task] = await recover(db, { where, ...rest, message: told });
   return task ?? null;
 }
 
@@ -73,13 +88,13 @@ interface Recovery {
   readonly losses: 0 | 1;
   readonly code: TaskErrorCode;
   readonly message: string;
-  /** Before it runs again: 1 s after the first loss, then twice as long each time. */
-  readonly waits?: boolean;
+  /** Before it runs again, in seconds. */
+  readonly wait?: RawBuilder<unknown>;
 }
 
 async function recover(
   db: Database,
-  { where, losses, code, message, waits = false }: Recovery,
+  { where, losses, code, message, wait = sql`null::integer` }: Recovery,
 ): Promise<RecoveredTask[]> {
   const { rows } = await sql<RecoveredTask>`
     with gone as (
@@ -102,7 +117,7 @@ async function recover(
     ), boxed as (
       insert into outbox (task_id, project_id, provider, job, priority, run_at)
       select id, project_id, provider, job, priority,
-        case when ${waits} then now() + power(2, losses - 1) * interval '1 second' end
+        now() + (${wait}) * interval '1 second'
       from changed where status = 'QUEUED'
     ), logged as (
       insert into events (task_id, seq, type, data)

@@ -71,8 +71,12 @@ export function createEventHub(parts: { db: Database; log: Logger; onFellBehind:
     return read;
   }
 
+  async function isThere(taskId: string): Promise<boolean> {
+    return (await untilAnswered(() => findTaskHeads(db, [taskId]))).has(taskId);
+  }
+
   /** Streams outlive a database that is away for a while. */
-  async function untilAnswered(read: () => Promise<Map<string, EventRow[]>>): Promise<Map<string, EventRow[]>> {
+  async function untilAnswered<T>(read: () => Promise<Map<string, T>>): Promise<Map<string, T>> {
     while (!signal.aborted) {
       try {
         return await read();
@@ -90,6 +94,7 @@ export function createEventHub(parts: { db: Database; log: Logger; onFellBehind:
     if (feed === undefined) {
       feed = new EventFeed(taskId, {
         page,
+        isThere,
         onFellBehind,
         onIdle: (idle) => {
           if (feeds.get(taskId) === idle) feeds.delete(taskId);

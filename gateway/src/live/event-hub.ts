@@ -14,7 +14,8 @@ export interface EventHub {
   close(): void;
 }
 
-const PAGE = { limit: 200, maxChars: MAX_WAITING_CHARS };
+/** Characters are never more than bytes: a page fits into what a subscriber may have waiting. */
+const PAGE = { limit: 200, maxBytes: MAX_WAITING_CHARS };
 const RETRY_MS = 500;
 
 /**

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -101,4 +102,18 @@ test("a gateway stops although readers have stopped, and sends the others elsewh
   expect(performance.now() - from).toBeLessThan(5_000);
   stalled.close();
   socket.terminate();
+});
+
+test("a request that never arrives completely does not keep a gateway from stopping", async () => {
+  const stopping = await startOn(gateway.databaseUrl);
+  const { port } = new URL(stopping.url);
+  const socket = connect(Number(port), "127.0.0.1");
+  socket.on("error", () => undefined);
+  const head = ["POST /graphql HTTP/1.1", "Host: x", `Authorization: Bearer ${tenant.key}`];
+  head.push("Content-Type: application/json", "Content-Length: 100");
+  socket.write(`${head.join("\r\n")}\r\n\r\n{`);
+  await stopping.client(tenant.key).data("{ __typename }");
+  // Rejects where a part did not stop.
+  await stopping.stop();
+  socket.destroy();
 });

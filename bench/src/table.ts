@@ -7,6 +7,8 @@ export interface Row {
   readonly unit: "tasks/s" | "ms" | "bytes" | "MB" | "slots";
   /** The bound of figure ÷ bare, or of the figure: at least it for rates, at most it for everything else. */
   readonly bar: number;
+  /** What should have come and did not; a row with such is not met, whatever its figure. */
+  readonly missing?: number;
   readonly detail?: string;
 }
 
@@ -15,6 +17,7 @@ export function ratio(row: Row): number | null {
 }
 
 export function isMet(row: Row): boolean {
+  if (row.missing !== undefined && row.missing !== 0) return false;
   const value = ratio(row) ?? row.figure;
   return row.unit === "tasks/s" ? value >= row.bar : value <= row.bar;
 }
@@ -28,7 +31,7 @@ export function renderTable(rows: readonly Row[]): string {
       row.bare === null ? "" : `${round(row.bare)} ${row.unit}`,
       times === null ? "" : `${times.toFixed(2)} ×`,
       `${row.unit === "tasks/s" ? "≥" : "≤"} ${row.bar}${times === null ? "" : " ×"}`,
-      isMet(row) ? "met" : "NOT MET",
+      isMet(row) ? "met" : `NOT MET${row.missing ? ` (${row.missing} missing)` : ""}`,
       row.detail ?? "",
     ];
   });

@@ -23,7 +23,11 @@ export interface TestGateway {
     scopes?: readonly string[],
   ): Promise<{ projectId: string; key: string; keyId: string; client: Client }>;
   /** One more key of a project. */
-  key(projectId: string, name: string, scopes: readonly string[]): Promise<{ keyId: string; client: Client }>;
+  key(
+    projectId: string,
+    name: string,
+    scopes: readonly string[],
+  ): Promise<{ key: string; keyId: string; client: Client }>;
   stop(): Promise<void>;
 }
 

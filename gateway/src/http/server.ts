@@ -57,16 +57,23 @@ export async function serve(parts: ServerParts, options: ListenOptions): Promise
     close: async () => {
       closing = true;
       // Before the streams: a client that is told nothing but that the server goes away connects again.
-      await sockets.dispose();
+      const left = sockets.dispose();
       parts.app.live.streams.stop();
-      await closeServer(server);
+      await Promise.all([left, closeServer(server)]);
     },
   };
 }
 
+/** Less than the shutdown waits for us: a client that does not take its answer is no failure of ours. */
+const ANSWER_MS = 15_000;
+
 function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
-    server.close(() => resolve());
+    const timer = setTimeout(() => server.closeAllConnections(), ANSWER_MS);
+    server.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
     server.closeIdleConnections();
   });
 }

@@ -8,6 +8,8 @@ import { toPublic } from "./coded-error.ts";
 const KEEP_ALIVE_MS = 12_000;
 const KEEP_ALIVE = ":\n\n";
 const MAX_GATHERED = 64 * 1024;
+/** A revoked key must not have a connection for longer than 5 s, 3 of which may pass before that is noticed. */
+export const LAST_WORDS_MS = 1_000;
 
 const HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -25,6 +27,11 @@ export async function sendEvents(response: ServerResponse, results: LiveResults)
   const writer = createWriter(response);
   response.once("close", () => void results.return());
   if (response.destroyed) await results.return();
+  results.onCut(() => {
+    // A reader that has stopped would never take them.
+    const timer = setTimeout(() => response.destroy(), LAST_WORDS_MS);
+    response.once("close", () => clearTimeout(timer));
+  });
   response.writeHead(200, HEADERS);
   // At once, also where the first event is far: the client sees that it is connected.
   response.write(KEEP_ALIVE);

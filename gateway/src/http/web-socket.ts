@@ -10,17 +10,21 @@ import {
   validate,
 } from "graphql";
 import { useServer } from "graphql-ws/use/ws";
-import { WebSocketServer } from "ws";
+import { type WebSocket, WebSocketServer } from "ws";
 import type { App, RequestContext } from "../context.ts";
+import { LiveResults } from "../live/live-results.ts";
 import { subscribeLive } from "../live/subscribe.ts";
 import { createLoaders } from "../loaders.ts";
 import type { Authenticator } from "./authenticate.ts";
 import { toCodedError, toPublic, toPublicError } from "./coded-error.ts";
 import { createDocumentCache } from "./document-cache.ts";
 import { parseWithinLimits } from "./document-limits.ts";
+import { LAST_WORDS_MS } from "./sse.ts";
 
 /** The first message is read before its key is known, so it may not be large; large submissions go over HTTP. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
+/** What a client has to answer that it leaves. */
+const GOODBYE_MS = 2_000;
 
 export interface WebSocketParts {
   readonly app: App;
@@ -54,7 +58,7 @@ export function serveWebSockets(server: Server, { app, schema, authenticator }: 
     return result.errors === undefined ? result : { ...result, errors: result.errors.flatMap(codeAll) };
   }
 
-  return useServer(
+  const served = useServer(
     {
       execute: executeCoded,
       subscribe: subscribeLive as never,
@@ -78,11 +82,33 @@ export function serveWebSockets(server: Server, { app, schema, authenticator }: 
           return codeAll(error);
         }
       },
+      onOperation: ({ extra }, _id, _payload, _args, results) => {
+        if (results instanceof LiveResults) results.onCut(() => hangUpOnStalled(extra.socket));
+      },
       onNext: (_context, _id, _payload, _args, result) => toPublic(result as ExecutionResult),
       onError: (_context, _id, _payload, errors) => errors.flatMap(codeAll).map(toPublicError),
     },
     sockets,
   );
+
+  return {
+    /** Says at once that the server goes away, and resolves when all have left. */
+    async dispose(): Promise<void> {
+      const left = served.dispose();
+      const timer = setTimeout(() => {
+        for (const socket of sockets.clients) socket.terminate();
+      }, GOODBYE_MS);
+      await left;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** A reader that has stopped would never take what its stream ends with. */
+function hangUpOnStalled(socket: WebSocket): void {
+  setTimeout(() => {
+    if (socket.bufferedAmount > 0) socket.terminate();
+  }, LAST_WORDS_MS);
 }
 
 function authorizationOf(

@@ -2,11 +2,13 @@ import {
   type ApprovalRow,
   type Database,
   findApprovals,
-  listPendingIds,
+  listApprovalIds,
   listRecentApprovals,
 } from "@airlock/shared/db";
 import type { Logger } from "@airlock/shared/runtime";
+import { ApprovalBoard, CHUNK, idsFromNow } from "./approval-board.ts";
 import { createFollowers, type Follower } from "./followers.ts";
+import { ToldApprovals } from "./told-approvals.ts";
 
 export interface ApprovalWatch {
   /** First all that are pending, then each when it is asked for and when it is decided. */
@@ -18,105 +20,117 @@ export interface ApprovalWatch {
 }
 
 export function createApprovalWatch({ db, log }: { db: Database; log: Logger }): ApprovalWatch {
+  const boards = new Map<string, ApprovalBoard>();
   const followers = createFollowers<ApprovalRow, ApprovalRow>({
     log,
     find: async (projectIds, taskIds) => {
       const rows = await listRecentApprovals(db, projectIds, taskIds);
-      return rows.map((row) => ({ projectId: row.project_id, news: row }));
+      return rows
+        .filter((row) => boards.get(row.project_id)?.isNews(row))
+        .map((row) => ({ projectId: row.project_id, news: row }));
     },
+    check,
   });
+
+  function boardOf(projectId: string): ApprovalBoard {
+    let board = boards.get(projectId);
+    if (board === undefined) {
+      board = new ApprovalBoard(db, projectId, (row) => followers.tell(projectId, row));
+      boards.set(projectId, board);
+    }
+    return board;
+  }
+
+  function check(): void {
+    const followed = followers.projects();
+    for (const [projectId, board] of boards) {
+      if (!followed.has(projectId)) boards.delete(projectId);
+      else board.look().catch((err: unknown) => log.warn({ err }, "could not compare approvals with Postgres"));
+    }
+  }
+
   return {
-    follow: (projectId) => followers.add(new ApprovalFollower(db, projectId)),
+    follow: (projectId) => followers.add(new ApprovalFollower(db, projectId, boardOf(projectId))),
     hint: (taskIds) => followers.hint(taskIds),
-    check: () => followers.check(),
+    check,
   };
 }
 
 const MAX_NOTED = 1_000;
-const MAX_TOLD = 10_000;
-const CHUNK = 100;
 
 /**
- * What one subscriber has been shown. It is told what differs from that: by the rows that are noted, and now and then
- * (at the start, in doubt, or when too many were noted) by the list of all that are pending.
+ * What one subscriber has been shown. It is told what differs from that by the rows that are noted; one for whom too
+ * many were noted, because it did not read on, finds in Postgres what it has missed.
  */
 class ApprovalFollower implements Follower<ApprovalRow, ApprovalRow> {
   readonly projectId: string;
   readonly #db: Database;
-  /** Shown as pending, and not yet as decided. */
-  readonly #pending = new Set<string>();
-  /** Shown as decided; the newest, so that another event of the task does not show them again. */
-  readonly #decided = new Set<string>();
+  readonly #board: ApprovalBoard;
+  readonly #told = new ToldApprovals();
   readonly #noted = new Map<string, ApprovalRow>();
   readonly #toRead: string[] = [];
   readonly #toShow: ApprovalRow[] = [];
-  #inDoubt = true;
-  #startedAt: Date | null = null;
+  /** What it may have missed was asked for from here on; null: it has not begun. */
+  #from: string | null = null;
+  #behind = false;
 
-  constructor(db: Database, projectId: string) {
+  constructor(db: Database, projectId: string, board: ApprovalBoard) {
     this.#db = db;
     this.projectId = projectId;
+    this.#board = board;
   }
 
   note(row: ApprovalRow): void {
+    if (this.#behind) return;
     this.#noted.set(row.id, row);
     if (this.#noted.size > MAX_NOTED) this.doubt();
   }
 
   doubt(): void {
-    this.#inDoubt = true;
+    this.#noted.clear();
+    this.#behind = true;
   }
 
   async next(): Promise<ApprovalRow | undefined> {
     while (this.#toShow.length === 0) {
-      if (this.#inDoubt) await this.#compare();
+      if (this.#from === null) await this.#begin();
       else if (this.#toRead.length > 0) await this.#read();
       else if (this.#noted.size > 0) this.#showNoted();
+      else if (this.#behind) await this.#catchUp(this.#from);
       else return undefined;
     }
     return this.#toShow.shift();
   }
 
-  async #compare(): Promise<void> {
-    this.#inDoubt = false;
-    this.#noted.clear();
-    this.#toRead.length = 0;
-    const { ids, at } = await listPendingIds(this.#db, this.projectId);
-    this.#startedAt ??= at;
-    const now = new Set(ids);
-    this.#toRead.push(
-      ...[...this.#pending].filter((id) => !now.has(id)),
-      ...ids.filter((id) => !this.#pending.has(id)),
-    );
+  async #begin(): Promise<void> {
+    this.#behind = false;
+    const { ids, from } = await this.#board.look();
+    for (const id of this.#told.begin(ids, from)) this.#toRead.push(id);
+    this.#from = from;
+  }
+
+  async #catchUp(from: string): Promise<void> {
+    // What is noted from now on comes on top.
+    this.#behind = false;
+    const now = idsFromNow();
+    for (const id of this.#told.compare(await listApprovalIds(this.#db, this.projectId, from))) this.#toRead.push(id);
+    this.#from = now;
   }
 
   async #read(): Promise<void> {
-    const rows = await findApprovals(this.#db, this.projectId, this.#toRead.splice(0, CHUNK));
+    const ids = this.#toRead.slice(0, CHUNK);
+    const rows = await findApprovals(this.#db, this.projectId, ids);
+    this.#toRead.splice(0, ids.length);
     for (const row of rows) if (row !== null) this.#show(row);
   }
 
   #showNoted(): void {
     for (const row of this.#noted.values()) this.#show(row);
     this.#noted.clear();
+    this.#from = this.#board.from;
   }
 
   #show(row: ApprovalRow): void {
-    if (this.#decided.has(row.id)) return;
-    if (row.status === "PENDING") {
-      if (!this.#pending.has(row.id)) this.#toShow.push(row);
-      this.#pending.add(row.id);
-    } else if (this.#pending.delete(row.id)) {
-      this.#tellDecided(row);
-    } else if (this.#startedAt !== null && row.requested_at > this.#startedAt) {
-      // Asked for and decided between two looks: it is still told of both.
-      this.#toShow.push({ ...row, status: "PENDING", decided_at: null, decided_by: null, reason: null, answer: null });
-      this.#tellDecided(row);
-    }
-  }
-
-  #tellDecided(row: ApprovalRow): void {
-    this.#toShow.push(row);
-    this.#decided.add(row.id);
-    if (this.#decided.size > MAX_TOLD) this.#decided.delete(this.#decided.values().next().value as string);
+    for (const news of this.#told.take(row)) this.#toShow.push(news);
   }
 }

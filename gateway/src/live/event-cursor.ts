@@ -6,8 +6,10 @@ export interface EventLog {
   readonly readTo: number;
   /** The seq of the last event there will be; null while the task goes on. */
   readonly endSeq: number | null;
-  /** From Postgres; waits for it while it does not answer. Empty: there is nothing after `after` (any more). */
+  /** From Postgres; waits for it while it does not answer. Empty: there was nothing after `after` when it was asked. */
   page(after: number): Promise<readonly EventRow[]>;
+  /** False: the task was deleted, and its events with it. */
+  isThere(): Promise<boolean>;
   leave(cursor: EventCursor): void;
   fellBehind(): void;
 }
@@ -92,8 +94,8 @@ export class EventCursor implements AsyncIterableIterator<EventRow> {
     if (this.#closed) return;
     for (const event of page) this.#enqueue(event);
     if (this.#tail >= this.#log.readTo) this.#live = true;
-    // Events are kept as long as their task: it was deleted.
-    else if (page.length === 0) await this.return();
+    // What was handed out while the page was on its way is on the next one, unless nothing is left of the task.
+    else if (page.length === 0 && !(await this.#log.isThere())) await this.return();
   }
 
   #enqueue(event: EventRow): void {

@@ -5,6 +5,7 @@ import { EventCursor, type EventLog } from "./event-cursor.ts";
 
 export interface FeedParts {
   page(taskId: string, after: number): Promise<readonly EventRow[]>;
+  isThere(taskId: string): Promise<boolean>;
   /** Nobody follows the task any more. */
   onIdle(feed: EventFeed): void;
   onFellBehind(): void;
@@ -83,6 +84,10 @@ export class EventFeed implements EventLog {
 
   page(after: number): Promise<readonly EventRow[]> {
     return this.#parts.page(this.taskId, after);
+  }
+
+  isThere(): Promise<boolean> {
+    return this.#parts.isThere(this.taskId);
   }
 
   leave(cursor: EventCursor): void {

@@ -14,7 +14,8 @@ export interface EventHub {
   close(): void;
 }
 
-const PAGE = { limit: 200, maxChars: MAX_WAITING_CHARS };
+/** Characters are never more than bytes: a page fits into what a subscriber may have waiting. */
+const PAGE = { limit: 200, maxBytes: MAX_WAITING_CHARS };
 const RETRY_MS = 500;
 
 /**
@@ -71,8 +72,12 @@ export function createEventHub(parts: { db: Database; log: Logger; onFellBehind:
     return read;
   }
 
+  async function isThere(taskId: string): Promise<boolean> {
+    return (await untilAnswered(() => findTaskHeads(db, [taskId]))).has(taskId);
+  }
+
   /** Streams outlive a database that is away for a while. */
-  async function untilAnswered(read: () => Promise<Map<string, EventRow[]>>): Promise<Map<string, EventRow[]>> {
+  async function untilAnswered<T>(read: () => Promise<Map<string, T>>): Promise<Map<string, T>> {
     while (!signal.aborted) {
       try {
         return await read();
@@ -90,6 +95,7 @@ export function createEventHub(parts: { db: Database; log: Logger; onFellBehind:
     if (feed === undefined) {
       feed = new EventFeed(taskId, {
         page,
+        isThere,
         onFellBehind,
         onIdle: (idle) => {
           if (feeds.get(taskId) === idle) feeds.delete(taskId);

@@ -14,9 +14,12 @@ export interface Follower<Row extends object, News> {
 export interface Followers<Row extends object, News> {
   add(follower: Follower<Row, News>): Pull<Row>;
   remove(follower: Follower<Row, News>): void;
+  /** The projects that somebody follows. */
+  projects(): Set<string>;
+  tell(projectId: string, news: News): void;
   /** Tasks that have new events. */
   hint(taskIds: readonly string[]): void;
-  /** Compares with Postgres: hints can be lost. */
+  /** Each compares with Postgres: hints can be lost. */
   check(): void;
 }
 
@@ -24,25 +27,31 @@ export interface Followers<Row extends object, News> {
 export function createFollowers<Row extends object, News>(parts: {
   log: Logger;
   find: (projectIds: readonly string[], taskIds: readonly string[]) => Promise<{ projectId: string; news: News }[]>;
+  /** Where something may have been missed; each follower compares for itself where it is absent. */
+  check?: () => void;
 }): Followers<Row, News> {
   const { log, find } = parts;
   const followers = new Map<Follower<Row, News>, Pull<Row>>();
 
   const gatherer = createGatherer({
     log,
-    onFlood: check,
+    onFlood: parts.check ?? check,
     look: async (taskIds) => {
-      const projects = new Set([...followers.keys()].map((follower) => follower.projectId));
-      if (projects.size === 0) return;
-      for (const { projectId, news } of await find([...projects], taskIds)) {
-        for (const [follower, pull] of followers) {
-          if (follower.projectId !== projectId) continue;
-          follower.note(news);
-          pull.wake();
-        }
-      }
+      const followed = projects();
+      if (followed.size === 0) return;
+      for (const { projectId, news } of await find([...followed], taskIds)) tell(projectId, news);
     },
   });
+
+  const projects = (): Set<string> => new Set([...followers.keys()].map((follower) => follower.projectId));
+
+  function tell(projectId: string, news: News): void {
+    for (const [follower, pull] of followers) {
+      if (follower.projectId !== projectId) continue;
+      follower.note(news);
+      pull.wake();
+    }
+  }
 
   function check(): void {
     for (const [follower, pull] of followers) {
@@ -65,6 +74,8 @@ export function createFollowers<Row extends object, News>(parts: {
       return pull;
     },
     remove: (follower) => void followers.delete(follower),
+    projects,
+    tell,
     hint(taskIds) {
       if (followers.size > 0) gatherer.add(taskIds);
     },

@@ -24,7 +24,14 @@ export class LiveResults implements AsyncIterableIterator<ExecutionResult> {
     this.#execute = parts.execute;
     this.#lastWords = parts.lastWords;
     this.#excuse = parts.excuse;
-    parts.stream.signal.addEventListener("abort", () => void this.#source.return?.(), { once: true });
+    this.onCut(() => void this.#source.return?.());
+  }
+
+  /** Called when the stream is ended from outside, at once where that was while it opened. */
+  onCut(listener: () => void): void {
+    const { signal } = this.#stream;
+    if (signal.aborted) listener();
+    else signal.addEventListener("abort", listener, { once: true });
   }
 
   /** There may be more to come, from another gateway. */

@@ -1,5 +1,3 @@
-import { randomInt } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Bus, createBus } from "@airlock/shared/bus";
 import { chooseBackend } from "@airlock/shared/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -22,8 +20,8 @@ afterAll(async () => {
 
 const FOLLOW = "subscription ($taskId: ID!) { taskEvents(taskId: $taskId) { seq data } }";
 
-function follow(taskId: string, lastEventId = 0): Promise<EventStream> {
-  return openStream(gateway.url, tenant.key, FOLLOW, { variables: { taskId }, lastEventId });
+function follow(taskId: string): Promise<EventStream> {
+  return openStream(gateway.url, tenant.key, FOLLOW, { variables: { taskId } });
 }
 
 async function seqsOf(stream: EventStream): Promise<number[]> {
@@ -52,33 +50,4 @@ test("subscribers that stop reading lose their queue, not an event, and those th
   expect(await fellBehind()).toBeGreaterThanOrEqual(20);
   for (const stream of paused) stream.resume();
   for (const seqs of await Promise.all(paused.map(seqsOf))) expect(seqs).toEqual(upTo(last));
-}, 120_000);
-
-test("five hundred reconnects at random moments during 5,000 events: each seq once, in order", async () => {
-  const task = await runTask(gateway.db, bus, tenant.projectId);
-  const got: number[] = [];
-  let reconnects = 0;
-  let complete = false;
-  const followed = (async () => {
-    while (!complete) {
-      const stream = await follow(task.id, got.at(-1) ?? 0);
-      reconnects += 1;
-      let patience = randomInt(1, 16);
-      for await (const frame of stream) {
-        if (frame.event === "complete") complete = true;
-        else got.push(Number(frame.id));
-        if ((patience -= 1) <= 0) break;
-      }
-      stream.close();
-    }
-  })();
-  for (let written = 2; written < 5_000;) {
-    // Never far ahead of the client, so that most reconnects meet live events.
-    if (written - got.length > 30) await sleep(1);
-    else written = await task.print(...Array.from({ length: randomInt(1, 16) }, () => "x"));
-  }
-  const last = await task.succeed();
-  await followed;
-  expect(got).toEqual(upTo(last));
-  expect(reconnects).toBeGreaterThan(500);
 }, 120_000);

@@ -2,11 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Database,
   findTasks,
-  listTasks,
-  matchingTasks,
+  findTaskStates,
+  listTaskStates,
+  matchingTaskStates,
   type TaskFilter,
   type TaskRow,
   tasksAmong,
+  type TaskState,
 } from "@airlock/shared/db";
 import type { Logger } from "@airlock/shared/runtime";
 import { createFollowers, type Follower } from "./followers.ts";
@@ -51,8 +53,10 @@ const MAX_NOTED = 1_000;
 const MAX_SHOWN = 1_000;
 /** What a list shows at first sight. */
 export const FIRST_PAGE = 100;
-/** Between two reads: a task that changes all the time is shown a few times a second. */
+/** Between two looks: a task that changes all the time is shown a few times a second. */
 const GAP_MS = 250;
+/** Whole tasks in memory at a time, which may have megabytes each. */
+const CHUNK = 10;
 
 /** What one subscriber has been shown. One that falls behind is shown the newest tasks, as its list would. */
 class TaskFollower implements Follower<TaskRow, string> {
@@ -61,8 +65,10 @@ class TaskFollower implements Follower<TaskRow, string> {
   readonly #filter: TaskFilter;
   readonly #noted = new Set<string>();
   readonly #shown = new Map<string, string>();
+  /** Those that have changed; each is read as a whole when the ones before have been taken. */
+  readonly #changed: string[] = [];
   #toShow: TaskRow[] = [];
-  #readAt = 0;
+  #lookedAt = 0;
   #inDoubt = false;
 
   constructor(db: Database, projectId: string, filter: TaskFilter) {
@@ -74,8 +80,9 @@ class TaskFollower implements Follower<TaskRow, string> {
   /** What is there at the start is not news, but may have been asked for. */
   async begin(latest: number): Promise<void> {
     const newest = await this.#newest();
-    for (const task of newest) this.#isNews(task);
-    this.#toShow = newest.slice(0, latest).toReversed();
+    for (const task of newest.slice(latest)) this.#remember(task);
+    this.#changed.push(...newest.slice(0, latest).map(({ id }) => id));
+    this.#changed.reverse();
   }
 
   note(taskId: string): void {
@@ -90,52 +97,63 @@ class TaskFollower implements Follower<TaskRow, string> {
 
   async next(): Promise<TaskRow | undefined> {
     while (this.#toShow.length === 0) {
-      if (!this.#inDoubt && this.#noted.size === 0) return undefined;
-      await sleep(Math.max(0, this.#readAt + GAP_MS - performance.now()));
-      this.#toShow = this.#inDoubt ? await this.#readNewest() : await this.#readNoted();
-      this.#readAt = performance.now();
+      if (this.#changed.length > 0) await this.#readChanged();
+      else if (this.#inDoubt || this.#noted.size > 0) await this.#look();
+      else return undefined;
     }
     return this.#toShow.shift();
   }
 
-  async #readNewest(): Promise<TaskRow[]> {
-    this.#inDoubt = false;
-    const matching = await this.#newest();
-    const ids = new Set(matching.map((task) => task.id));
-    return this.#news(
-      matching,
-      [...this.#shown.keys()].filter((id) => !ids.has(id)),
-    );
+  async #look(): Promise<void> {
+    await sleep(Math.max(0, this.#lookedAt + GAP_MS - performance.now()));
+    const states = this.#inDoubt ? await this.#statesOfNewest() : await this.#statesOfNoted();
+    this.#changed.push(...states.filter((task) => this.#isNews(task)).map(({ id }) => id));
+    this.#lookedAt = performance.now();
   }
 
-  async #readNoted(): Promise<TaskRow[]> {
+  async #statesOfNewest(): Promise<TaskState[]> {
+    this.#inDoubt = false;
+    return this.#andOfShown(await this.#newest(), [...this.#shown.keys()]);
+  }
+
+  async #statesOfNoted(): Promise<TaskState[]> {
     const ids = [...this.#noted];
     this.#noted.clear();
-    const matching = await matchingTasks(this.#db, this.projectId, this.#filter, ids);
-    const matched = new Set(matching.map((task) => task.id));
-    return this.#news(
-      matching,
-      ids.filter((id) => this.#shown.has(id) && !matched.has(id)),
-    );
+    const matching = await matchingTaskStates(this.#db, this.projectId, this.#filter, ids);
+    const shown = ids.filter((id) => this.#shown.has(id));
+    return this.#andOfShown(matching, shown);
   }
 
-  /** `others` were shown and are not among those that match; they may still do. */
-  async #news(matching: readonly TaskRow[], others: readonly string[]): Promise<TaskRow[]> {
-    const rows = await findTasks(this.#db, this.projectId, others);
-    return [...matching, ...rows].filter((task) => task !== null).filter((task) => this.#isNews(task));
+  /** Those that were shown and are not among the ones that match may still do, or be news for the last time. */
+  async #andOfShown(matching: TaskState[], shown: readonly string[]): Promise<TaskState[]> {
+    const matched = new Set(matching.map(({ id }) => id));
+    const others = shown.filter((id) => !matched.has(id));
+    if (others.length === 0) return matching;
+    return [...matching, ...(await findTaskStates(this.#db, this.projectId, others))];
   }
 
-  async #newest(): Promise<TaskRow[]> {
-    const { rows } = await listTasks(this.#db, this.projectId, this.#filter, { limit: FIRST_PAGE, after: null });
+  async #newest(): Promise<TaskState[]> {
+    const { rows } = await listTaskStates(this.#db, this.projectId, this.#filter, { limit: FIRST_PAGE, after: null });
     return rows;
   }
 
-  #isNews({ id, status, segments }: TaskRow): boolean {
-    const state = `${status}/${segments}`;
-    if (this.#shown.get(id) === state) return false;
-    this.#shown.delete(id);
-    this.#shown.set(id, state);
+  async #readChanged(): Promise<void> {
+    const ids = this.#changed.slice(0, CHUNK);
+    const rows = await findTasks(this.#db, this.projectId, ids);
+    this.#changed.splice(0, ids.length);
+    this.#toShow = rows.filter((task) => task !== null).filter((task) => this.#isNews(task));
+    for (const task of this.#toShow) this.#remember(task);
+  }
+
+  #isNews(task: TaskState): boolean {
+    return this.#shown.get(task.id) !== stateOf(task);
+  }
+
+  #remember(task: TaskState): void {
+    this.#shown.delete(task.id);
+    this.#shown.set(task.id, stateOf(task));
     if (this.#shown.size > MAX_SHOWN) this.#shown.delete(this.#shown.keys().next().value as string);
-    return true;
   }
 }
+
+const stateOf = ({ status, segments }: TaskState): string => `${status}/${segments}`;

@@ -25,7 +25,8 @@ export interface WatchedParts<T> {
 export class Watched<T extends object> {
   readonly #parts: WatchedParts<T>;
   readonly #followers = new Set<Pull<T>>();
-  #current: Reading<T> | null = null;
+  /** What is made of it is shared by those who are shown the same reading; an older one shows the same only in print. */
+  #newest: Reading<T> | null = null;
   #reads = 0;
   #gone = false;
   #reading = false;
@@ -39,13 +40,16 @@ export class Watched<T extends object> {
   follow(): AsyncIterable<T> {
     // What was read before may be old.
     const since = this.#reads;
-    let shown: Reading<T> | null = null;
+    let shown: string | null = null;
+    let ended = false;
     const pull: Pull<T> = new Pull({
       produce: async () => {
-        if (this.#gone || shown?.final === true) return null;
-        if (this.#reads === since || this.#current === shown) return undefined;
-        shown = this.#current;
-        return shown?.value;
+        if (this.#gone || ended) return null;
+        if (this.#reads === since || this.#newest === null || this.#newest.print === shown) return undefined;
+        const { value, print, final } = this.#newest;
+        shown = print;
+        ended = final;
+        return value;
       },
       onEnd: () => {
         this.#followers.delete(pull);
@@ -82,8 +86,7 @@ export class Watched<T extends object> {
   #take(reading: Reading<T> | null): void {
     this.#reads += 1;
     this.#gone = reading === null;
-    // The same object for as long as it shows the same: subscribers compare it, and share what is made of it.
-    if (reading?.print !== this.#current?.print) this.#current = reading;
+    this.#newest = reading;
     for (const follower of this.#followers) follower.wake();
   }
 }

@@ -166,6 +166,40 @@ function suite(backendUrl: () => Promise<string | null>): void {
     expect(await fleet.next()).toMatchObject({ queueStats: { runnable: 1 } });
     fleet.close();
   });
+
+  test("the fleet: who comes later sees when its workers were last seen by then", async () => {
+    const { key } = await gateway.tenant("late");
+    interface Fleet {
+      workers: { id: string; lastSeenAt: string }[];
+    }
+    const id = newId();
+    await registerWorker(gateway.db, { id, host: "h", version: "0", capacity: 1, providers: [], tools: [] });
+    const FLEET_SEEN = "subscription { fleet { workers { id lastSeenAt } } }";
+    const open = async () => reader<Fleet>(await openStream(gateway.url, key, FLEET_SEEN), "fleet");
+    const seen = (fleet: Fleet | null) => fleet?.workers.find((worker) => worker.id === id)?.lastSeenAt;
+    const early = await open();
+    const before = seen(await early.next());
+    await heartbeat(gateway.db, { id, state: "RUNNING", running: 0 });
+    const late = await open();
+    expect(new Date(seen(await late.next()) ?? 0).getTime()).toBeGreaterThan(new Date(before ?? 0).getTime());
+    for (const one of [early, late]) one.close();
+  });
+
+  test("a batch: who comes later sees all of it as it is by then", async () => {
+    const { key, client } = await gateway.tenant("late");
+    const { submitBatch } = await client.data<{ submitBatch: { id: string } }>(SUBMIT_BATCH, {
+      input: { tasks: [{ code: "1" }] },
+    });
+    const LABELLED = "subscription ($id: ID!) { batchProgress(batchId: $id) { label } }";
+    const open = async () =>
+      reader(await openStream(gateway.url, key, LABELLED, { variables: { id: submitBatch.id } }), "batchProgress");
+    const early = await open();
+    expect(await early.next()).toEqual({ label: null });
+    await gateway.db.updateTable("batches").set({ label: "named" }).where("id", "=", submitBatch.id).execute();
+    const late = await open();
+    expect(await late.next()).toEqual({ label: "named" });
+    for (const one of [early, late]) one.close();
+  });
 }
 
 describe("on Postgres", () => suite(async () => null));

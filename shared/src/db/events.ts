@@ -56,21 +56,21 @@ export interface EventPosition {
 
 /**
  * What comes next in many tasks' logs at once: task id → events; a task without new ones is absent. Of each task at
- * most `limit` events and, beyond the first, at most `maxChars` of data.
+ * most `limit` events and, beyond the first, at most `maxBytes` of data; unlike characters, bytes are known without
+ * reading what is stored apart.
  */
 export async function listEventsAfter(
   db: Database,
   positions: readonly EventPosition[],
-  page: { limit: number; maxChars: number },
+  page: { limit: number; maxBytes: number },
 ): Promise<Map<string, EventRow[]>> {
   const { rows } = await sql<EventRow>`
     select e.task_id, e.seq, e.at, e.type, e.data
     from unnest(${positions.map(({ taskId }) => taskId)}::uuid[], ${positions.map(({ after }) => after)}::integer[])
       as p (task_id, after) cross join lateral (
-      select *, sum(length(n.data)) over (order by n.seq) as chars, row_number() over (order by n.seq) as place from (
-        select * from events where task_id = p.task_id and seq > p.after order by seq limit ${page.limit}
-      ) n
-    ) e where e.place = 1 or e.chars <= ${page.maxChars} order by e.task_id, e.seq
+      select *, sum(octet_length(n.data)) over (order by n.seq) as bytes, row_number() over (order by n.seq) as place
+      from (select * from events where task_id = p.task_id and seq > p.after order by seq limit ${page.limit}) n
+    ) e where e.place = 1 or e.bytes <= ${page.maxBytes} order by e.task_id, e.seq
   `.execute(db);
   return Map.groupBy(rows, (row) => row.task_id);
 }

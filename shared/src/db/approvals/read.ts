@@ -40,13 +40,21 @@ export async function listApprovals(
   return query.orderBy("id", "desc").limit(page.limit).execute();
 }
 
-/** In the order asked for, and when this was so. */
-export async function listPendingIds(db: Database, projectId: string): Promise<{ ids: string[]; at: Date }> {
-  const { rows } = await sql<{ ids: string[]; at: Date }>`
-    select coalesce(array_agg(id order by id), '{}') as ids, now() as at from approvals
-    where project_id = ${projectId} and status = 'PENDING'
+export interface ApprovalIds {
+  /** In the order asked for. */
+  readonly pending: readonly string[];
+  /** Those decided already, of the ids from `from` on. */
+  readonly decided: readonly string[];
+}
+
+/** What is pending, and what was decided of the newest: ids in the order asked for. */
+export async function listApprovalIds(db: Database, projectId: string, from: string): Promise<ApprovalIds> {
+  const ofProject = sql`select coalesce(array_agg(id order by id), '{}') from approvals where project_id = ${projectId}`;
+  const { rows } = await sql<ApprovalIds>`
+    select (${ofProject} and status = 'PENDING') as pending,
+      (${ofProject} and id >= ${from} and status <> 'PENDING') as decided
   `.execute(db);
-  return rows[0] as { ids: string[]; at: Date };
+  return rows[0] as ApprovalIds;
 }
 
 /** Of the given tasks, as far as they are of the given projects: those pending and those decided a moment ago. */

@@ -3,7 +3,7 @@ export * from "./claim.ts";
 export type { TaskFilter } from "./filter.ts";
 export * from "./fork.ts";
 export type { CallUpdate, NewApproval, NewCall } from "./journal-writes.ts";
-export { listTasks, type TaskList } from "./list.ts";
+export { listTasks, listTaskStates, type TaskList } from "./list.ts";
 export * from "./read.ts";
 export * from "./recover.ts";
 export { indexTasks } from "./search.ts";

@@ -3,11 +3,11 @@ import { smallestIdAt } from "../../contracts/index.ts";
 import { assertNever, type TaskStatus } from "../../domain/index.ts";
 import type { Database } from "../database.ts";
 import { matches, type TaskFilter } from "./filter.ts";
-import type { TaskRow } from "./read.ts";
+import { STATE_OF_TASK, type TaskRow, type TaskState } from "./read.ts";
 import { indexRest, isFound, queryOf, searchTasks } from "./search.ts";
 
-export interface TaskList {
-  readonly rows: TaskRow[];
+export interface TaskList<Row = TaskRow> {
+  readonly rows: Row[];
   /** The id up to which was looked, where that ended before the page was full: there may be more behind it. */
   readonly lookedUpTo: string | null;
 }
@@ -29,15 +29,35 @@ const CLOCKS_MS = 60_000;
  * unless they are too many; then one index is walked further. So a page costs about the same whatever the filter and
  * however many tasks there are.
  */
-export async function listTasks(
+export function listTasks(db: Database, projectId: string, filter: TaskFilter, page: Page): Promise<TaskList> {
+  return list(db, projectId, filter, page, sql<TaskRow>`t.*`);
+}
+
+/** The same list, of no more than tells whether a task has changed. */
+export function listTaskStates(
   db: Database,
   projectId: string,
   filter: TaskFilter,
-  page: { limit: number; after: string | null },
-): Promise<TaskList> {
+  page: Page,
+): Promise<TaskList<TaskState>> {
+  return list(db, projectId, filter, page, STATE_OF_TASK);
+}
+
+interface Page {
+  readonly limit: number;
+  readonly after: string | null;
+}
+
+async function list<Row extends TaskState>(
+  db: Database,
+  projectId: string,
+  filter: TaskFilter,
+  page: Page,
+  columns: RawBuilder<Row>,
+): Promise<TaskList<Row>> {
   if (filter.search !== undefined) await indexRest(db, MAX_UNINDEXED);
   if (filter.status?.length === 0) return { rows: [], lookedUpTo: null };
-  const look: Look = { db, projectId, filter, limit: page.limit, range: rangeOf(filter, page.after) };
+  const look: Look<Row> = { db, projectId, filter, columns, limit: page.limit, range: rangeOf(filter, page.after) };
   const [first, ...others] = walksOf(projectId, filter, look.range);
   for (const walk of [first, ...others]) {
     const { rows, more } = await walkTasks(look, walk, SHORT_WALK);
@@ -50,7 +70,7 @@ export async function listTasks(
 }
 
 /** All that have the words, labels and environment of the filter; null where they are too many, or not all indexed. */
-async function foundTasks({ db, projectId, filter }: Look): Promise<string[] | null> {
+async function foundTasks({ db, projectId, filter }: Look<TaskState>): Promise<string[] | null> {
   const query = queryOf(projectId, filter);
   if (query === null) return null;
   // A search may be behind by a few seconds; other filters are exact.
@@ -59,10 +79,12 @@ async function foundTasks({ db, projectId, filter }: Look): Promise<string[] | n
   return found.length > MAX_FOUND ? null : found;
 }
 
-interface Look {
+interface Look<Row> {
   readonly db: Database;
   readonly projectId: string;
   readonly filter: TaskFilter;
+  /** Of the task `t`. */
+  readonly columns: RawBuilder<Row>;
   readonly limit: number;
   readonly range: Range;
 }
@@ -148,16 +170,16 @@ function merged(walks: readonly Walk[]): Walk {
 }
 
 /** The tasks that match among the next `most` of the walk, and whether it goes on behind them. */
-async function walkTasks(
-  look: Look,
+async function walkTasks<Row extends TaskState>(
+  look: Look<Row>,
   walk: Walk,
   most: number,
-): Promise<{ rows: TaskRow[]; more: boolean; last: string | null }> {
-  const { rows } = await sql<TaskRow & { looked: number; last: string | null }>`
+): Promise<{ rows: Row[]; more: boolean; last: string | null }> {
+  const { rows } = await sql<Row & { looked: number; last: string | null }>`
     select l.looked, l.last, m.*
     from (select count(*)::integer as looked, (array_agg(id order by id))[1] as last from (${walk(most)}) w) l
     left join lateral (
-      select t.* from (${walk(most)}) w cross join lateral (select * from tasks where id = w.id offset 0) t
+      select ${look.columns} from (${walk(most)}) w cross join lateral (select * from tasks where id = w.id offset 0) t
       where ${matches(look.projectId, look.filter, isFound)}
       order by w.id desc limit ${look.limit}
     ) m on true
@@ -167,9 +189,10 @@ async function walkTasks(
   return { rows: rows.filter((row) => row.id !== null), more: looked === most, last };
 }
 
-async function sortTasks({ db, projectId, filter, range, limit }: Look, ids: readonly string[]): Promise<TaskRow[]> {
-  const { rows } = await sql<TaskRow>`
-    select t.* from tasks t
+async function sortTasks<Row extends TaskState>(look: Look<Row>, ids: readonly string[]): Promise<Row[]> {
+  const { db, projectId, filter, columns, range, limit } = look;
+  const { rows } = await sql<Row>`
+    select ${columns} from tasks t
     where t.id = any(${ids}::uuid[]) and t.id >= ${range.least} and t.id < ${range.below}
       and ${matches(projectId, filter, isFound)}
     order by t.id desc limit ${limit}

@@ -66,15 +66,30 @@ export async function findTaskByIdempotencyKey(db: Database, projectId: string, 
   return row ?? null;
 }
 
+/** What differs where a task has changed; its code, input and output may have megabytes. */
+export type TaskState = Pick<TaskRow, "id" | "status" | "segments">;
+
+/** Of the task `t`. */
+export const STATE_OF_TASK = sql<TaskState>`t.id, t.status, t.segments`;
+
 /** Those of the given tasks that match. */
-export async function matchingTasks(
+export async function matchingTaskStates(
   db: Database,
   projectId: string,
   filter: TaskFilter,
   ids: readonly string[],
-): Promise<TaskRow[]> {
-  const { rows } = await sql<TaskRow>`
-    select t.* from tasks t where t.id = any(${ids}::uuid[]) and ${matches(projectId, filter, wouldBeFound)} order by t.id
+): Promise<TaskState[]> {
+  const { rows } = await sql<TaskState>`
+    select ${STATE_OF_TASK} from tasks t
+    where t.id = any(${ids}::uuid[]) and ${matches(projectId, filter, wouldBeFound)} order by t.id
+  `.execute(db);
+  return rows;
+}
+
+/** In no order; a task that is gone, or of another project, is absent. */
+export async function findTaskStates(db: Database, projectId: string, ids: readonly string[]): Promise<TaskState[]> {
+  const { rows } = await sql<TaskState>`
+    select ${STATE_OF_TASK} from tasks t where t.id = any(${ids}::uuid[]) and t.project_id = ${projectId}
   `.execute(db);
   return rows;
 }

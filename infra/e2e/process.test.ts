@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -63,17 +63,45 @@ describeNeeding(["bwrap", "root"], "tasks in processes", () => {
       events.some(({ type }) => type === "task.output");
     for (const id of ids) await until(api, id, printed);
     const [victim] = rig.fleet.workers.splice(0, 1);
-    await killNow(victim as NonNullable<typeof victim>);
+    if (victim === undefined) throw new Error("two workers");
+    const leases = leasesOf(victim.pid as number);
+    expect(leases).not.toEqual([]);
+    // The positive control: all that is looked for below is there.
+    for (const lease of leases) expect(await tracesOf(lease)).toEqual(["area", "owner", "groups", "mount"]);
+    await killNow(victim);
     for (const id of ids) expect(await ended(api, id)).toMatchObject({ status: "SUCCEEDED", output: 1 });
     const left = async () => {
       const { stdout } = await run("ps", ["-eo", "args"]);
-      const areas = path.join(FOLDER, "areas");
-      const owned = path.join(FOLDER, "owners");
-      return [
-        stdout.split("\n").filter((line) => line.includes(mark)),
-        existsSync(areas) ? readdirSync(areas).filter((lease) => !existsSync(path.join(owned, lease))) : [],
-      ];
+      const traces = await Promise.all(leases.map(tracesOf));
+      return [stdout.split("\n").filter((line) => line.includes(mark)), traces.flat()];
     };
     await expect.poll(left, { timeout: 30_000, interval: 500 }).toEqual([[], []]);
   });
 });
+
+/** The leases that a worker has, by what it has written beside them. */
+function leasesOf(pid: number): string[] {
+  const owners = path.join(FOLDER, "owners");
+  return readdirSync(owners).filter((lease) => readText(path.join(owners, lease)).startsWith(`${pid} `));
+}
+
+/** What there is of a lease on this machine. */
+async function tracesOf(lease: string): Promise<string[]> {
+  const { stdout: groups } = await run("find", ["/sys/fs/cgroup", "-type", "d", "-name", lease]);
+  const found = {
+    area: existsSync(path.join(FOLDER, "areas", lease)),
+    owner: existsSync(path.join(FOLDER, "owners", lease)),
+    groups: groups !== "",
+    mount: readText("/proc/self/mountinfo").includes(lease),
+  };
+  return Object.entries(found).flatMap(([name, is]) => (is ? [name] : []));
+}
+
+/** Empty where it has gone meanwhile. */
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}

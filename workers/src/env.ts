@@ -45,6 +45,7 @@ const schema = z.object({
   AIRLOCK_CACHE_MB: count.default(10_240),
   AIRLOCK_PROVISION_TIMEOUT_MS: count.default(300_000),
   AIRLOCK_PROVISION_MB: count.default(2_048),
+  AIRLOCK_PROVISION_MEMORY_MB: count.default(2_048),
   AIRLOCK_PROVISION_COMMANDS: z.enum(["on", "off"]).default("on"),
   AIRLOCK_NPM_REGISTRY: registry.nullable().default(null),
   AIRLOCK_NPM_RC: z.string().nullable().default(null),
@@ -104,6 +105,7 @@ export const HELP = `airlock worker: claims tasks and runs them in sandboxes
   AIRLOCK_PROVISION_TIMEOUT_MS  how long installing, cloning or a provision command may take (300000)
   AIRLOCK_PROVISION_COMMANDS  whether environments' commands are run here: on or off (on)
   AIRLOCK_PROVISION_MB     how much each of them may write (2048)
+  AIRLOCK_PROVISION_MEMORY_MB  how much memory each of them may use, where the worker can make cgroups (2048)
   AIRLOCK_PARK_BY          how isolate guests are kept: snapshot, or replay (snapshot)
   AIRLOCK_SSH_MACHINES     file that names the machines of the provider ssh (docs/operations.md)
   VERCEL_OIDC_TOKEN        lets the provider vercel in; or VERCEL_TOKEN, VERCEL_TEAM_ID and VERCEL_PROJECT_ID

@@ -28,7 +28,7 @@ const MAKERS: Readonly<Record<string, (env: WorkerEnv, log: Logger) => SandboxPr
       maxThreads: env.AIRLOCK_CONCURRENCY,
       log: log.child({ provider: "isolate" }),
     }),
-  process: () => createProcessProvider(),
+  process: (_, log) => createProcessProvider({ log: log.child({ provider: "process" }) }),
   docker: (env, log) =>
     createDockerProvider({
       socket: findSocket(env.AIRLOCK_DOCKER_SOCKET, env.XDG_RUNTIME_DIR),

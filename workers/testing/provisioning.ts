@@ -6,6 +6,15 @@ import { createLogger } from "@airlock/shared/runtime";
 import { createProvisioning, type Provisioning, type ProvisioningOptions } from "../src/provisioning/provisioning.ts";
 import type { TestWorker } from "./worker.ts";
 
+export const TEST_BOUNDS = {
+  timeoutMs: 120_000,
+  bytes: 256 * 1024 ** 2,
+  entries: 100_000,
+  memoryBytes: 1024 ** 3,
+  pids: 256,
+  cpus: 1,
+};
+
 export interface TestProvisioning extends Provisioning {
   readonly folder: string;
   /** With all that it has kept. */
@@ -23,7 +32,7 @@ export function openProvisioning(
     log: createLogger({ program: "test", level: "silent" }),
     folder,
     maxBytes: 1024 ** 3,
-    bounds: { timeoutMs: 120_000, bytes: 256 * 1024 ** 2 },
+    bounds: TEST_BOUNDS,
     commands: true,
     registry: null,
     userConfig: null,

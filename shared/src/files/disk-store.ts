@@ -15,6 +15,7 @@ export function createDiskStore(root: string): Store {
 
   return {
     kind: "disk",
+    takesFiles: true,
     incoming: () =>
       orStoreError(async () => {
         await mkdir(coming, { recursive: true, mode: 0o700 });

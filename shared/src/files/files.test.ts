@@ -6,10 +6,24 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createTestDatabase, newTask, openTestDatabase, type TestDatabase } from "../../testing/index.ts";
+import {
+  createTestDatabase,
+  newTask,
+  openTestDatabase,
+  startS3Double,
+  type TestDatabase,
+} from "../../testing/index.ts";
 import { newId, smallestIdAt } from "../contracts/index.ts";
 import { type Database, deleteExpiredTasks, insertArtifacts, insertTasks, type KeptContent } from "../db/index.ts";
-import { createDiskStore, createFiles, type Files, INLINE_BYTES, type Store, TooManyBytes } from "./index.ts";
+import {
+  createDiskStore,
+  createFiles,
+  createS3Store,
+  type Files,
+  INLINE_BYTES,
+  type Store,
+  TooManyBytes,
+} from "./index.ts";
 
 const root = mkdtempSync(path.join(tmpdir(), "airlock-files-"));
 const store = createDiskStore(root);
@@ -65,6 +79,35 @@ it("too many bytes are refused while they come, and leave nothing behind", async
   };
   await expect(files.keep(projectId, "f", broken(), 500_000)).rejects.toThrow("went away");
   expect(readdirSync(path.join(root, "incoming"))).toEqual([]);
+});
+
+it("on its way to S3 a file has no name, so that nothing of it outlives a program that is killed", async () => {
+  const s3 = await startS3Double();
+  const folder = mkdtempSync(path.join(root, "tmp-"));
+  const before = process.env["TMPDIR"];
+  process.env["TMPDIR"] = folder;
+  try {
+    const options = { endpoint: s3.endpoint, bucket: "bucket", prefix: "", region: "us-east-1", sessionToken: null };
+    const inS3 = createFiles(db, createS3Store({ ...options, ...s3.credentials }));
+    const bytes = Buffer.concat([large(), large(), large()]);
+    const seen: string[][] = [];
+    const slow = async function* () {
+      for (let at = 0; at < bytes.length; at += 20_000) {
+        yield bytes.subarray(at, at + 20_000);
+        seen.push(readdirSync(folder));
+      }
+    };
+    const { sha256, size } = await inS3.keep(projectId, "f", slow(), 1024 * 1024);
+    expect([seen.length > 3, seen.flat()]).toEqual([true, []]);
+    expect((await inS3.bytes({ projectId, sha256, size })).equals(bytes)).toBe(true);
+    s3.fail("500", "reset");
+    await inS3.keep(projectId, "f", Readable.from([large(), large()]), 1024 * 1024);
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+    await s3.close();
+  }
 });
 
 it("what a file is follows from all its bytes, however they are cut", async () => {

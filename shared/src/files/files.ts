@@ -1,4 +1,3 @@
-import { rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { type Database, deleteUnused, findInline, type KeptContent, lockUnused, reserveContent } from "../db/index.ts";
 import { contentTypeOf } from "../domain/index.ts";
@@ -35,16 +34,17 @@ export function createFiles(db: Database, store: Store): Files {
 
   return {
     async keep(projectId, name, source, maxBytes) {
-      const limits = { incoming: () => store.incoming(), inlineBytes: INLINE_BYTES, maxBytes };
+      const named = store.takesFiles;
+      const limits = { incoming: () => store.incoming(), named, inlineBytes: INLINE_BYTES, maxBytes };
       const { head, isText, file, ...facts } = await receive(source, limits);
       const kept = { ...facts, contentType: contentTypeOf(name, head, isText) };
       if (file === null) return kept;
       try {
         // The row first: what a crash leaves in the store has a row that says so, and is deleted.
         await reserveContent(db, { projectId, ...facts });
-        await store.put(projectId, { path: file, size: facts.size, sha256: facts.sha256.toString("hex") });
+        await store.put(projectId, { path: file.path, size: facts.size, sha256: facts.sha256.toString("hex") });
       } finally {
-        await rm(file, { force: true });
+        await file.release();
       }
       return kept;
     },

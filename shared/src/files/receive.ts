@@ -10,7 +10,13 @@ export interface Received {
   readonly head: Buffer;
   readonly isText: boolean;
   readonly inline: Buffer | null;
-  readonly file: string | null;
+  readonly file: IncomingFile | null;
+}
+
+export interface IncomingFile {
+  /** Good until it is released. */
+  readonly path: string;
+  release(): Promise<void>;
 }
 
 export class TooManyBytes extends Error {
@@ -19,6 +25,8 @@ export class TooManyBytes extends Error {
 
 export interface ReceiveOptions {
   readonly incoming: () => Promise<string>;
+  /** Whether the file keeps its name: else nothing of it outlives this process, however that ends. */
+  readonly named: boolean;
   /** As many stay in memory. */
   readonly inlineBytes: number;
   /** More throw `TooManyBytes`, and are not read. */
@@ -29,28 +37,36 @@ export interface ReceiveOptions {
 export async function receive(source: AsyncIterable<Buffer>, options: ReceiveOptions): Promise<Received> {
   const looks = createLooks();
   const early: Buffer[] = [];
-  let file: { readonly path: string; readonly handle: FileHandle } | null = null;
+  let file: (IncomingFile & { readonly handle: FileHandle }) | null = null;
   try {
     for await (const chunk of source) {
       if (looks.take(chunk) > options.maxBytes) throw new TooManyBytes(`more than ${options.maxBytes} bytes`);
       if (file === null) early.push(Buffer.from(chunk));
       else await file.handle.write(chunk);
       if (file !== null || looks.size <= options.inlineBytes) continue;
-      file = await openNew(await options.incoming());
+      file = await openNew(await options.incoming(), options.named);
       await file.handle.writev(early.splice(0));
     }
-    await file?.handle.close();
-    return { ...looks.end(), inline: file === null ? Buffer.concat(early) : null, file: file?.path ?? null };
+    return { ...looks.end(), inline: file === null ? Buffer.concat(early) : null, file };
   } catch (error) {
-    await file?.handle.close().catch(() => undefined);
-    if (file !== null) await rm(file.path, { force: true });
+    await file?.release();
     throw error;
   }
 }
 
-async function openNew(folder: string): Promise<{ path: string; handle: FileHandle }> {
+async function openNew(folder: string, named: boolean): Promise<IncomingFile & { readonly handle: FileHandle }> {
   const file = path.join(folder, `airlock-${newId()}`);
-  return { path: file, handle: await open(file, "wx", 0o600) };
+  const handle = await open(file, "wx", 0o600);
+  const isNamed = named || process.platform !== "linux";
+  if (!isNamed) await rm(file);
+  return {
+    handle,
+    path: isNamed ? file : `/proc/self/fd/${handle.fd}`,
+    async release() {
+      await handle.close().catch(() => undefined);
+      if (isNamed) await rm(file, { force: true });
+    },
+  };
 }
 
 /** Hash, size and kind of bytes as they pass. */

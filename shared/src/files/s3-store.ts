@@ -85,6 +85,7 @@ export function createS3Store(options: S3Options): Store {
 
   return {
     kind: "s3",
+    takesFiles: false,
     // No folder of our own: it would outlive a worker that is killed.
     incoming: async () => tmpdir(),
     async put(projectId: string, { path: file, size, sha256 }: ReceivedFile) {

@@ -24,9 +24,11 @@ export interface ReceivedFile {
 /** Where the bytes of large files are: a folder, or a bucket. */
 export interface Store {
   readonly kind: "disk" | "s3";
+  /** Whether `put` takes the file itself; else it reads it, and needs no name that lasts. */
+  readonly takesFiles: boolean;
   /** A folder of this machine for files on their way in. */
   incoming(): Promise<string>;
-  /** When it resolves, the bytes survive a crash. May take the file itself; puts it again where it is there already. */
+  /** When it resolves, the bytes survive a crash. Puts it again where it is there already. */
   put(projectId: string, file: ReceivedFile): Promise<void>;
   /** Throws `StoreError`: before the first byte where it can be known, else through the stream. */
   read(key: StoreKey, range?: ByteRange): Promise<Readable>;

@@ -53,6 +53,19 @@ export function createTaskEnvironments({ db, log }: { db: Database; log: Logger 
   const prover = createProver();
   const builtIn = new Map<SandboxProvider, Planned>();
 
+  /** What was refused is measured again: the machine may be another by then. */
+  async function planBuiltIn(provider: SandboxProvider): Promise<Planned> {
+    const planned = builtInPlan(provider);
+    const proof =
+      planned.kind === "planned" ? await prover.prove(provider, planned.plan.config, planned.plan.limits) : null;
+    if (proof !== null && !proof.available) {
+      const message = `the environment "${provider.name}" cannot be used: ${proof.reason}`;
+      return { kind: "failed", failure: { code: "ISOLATION_UNAVAILABLE", message } };
+    }
+    builtIn.set(provider, planned);
+    return planned;
+  }
+
   async function prove(provider: SandboxProvider, definition: EnvironmentDefinition): Promise<Proved> {
     const parsed = provider.config.safeParse(definition.config);
     if (!parsed.success) {
@@ -98,9 +111,7 @@ export function createTaskEnvironments({ db, log }: { db: Database; log: Logger 
     prove,
     planFor(provider, task) {
       if (task.environment_id !== null) return planOwn(provider, task);
-      const known = builtIn.get(provider) ?? planBuiltIn(provider);
-      builtIn.set(provider, known);
-      return known;
+      return builtIn.get(provider) ?? planBuiltIn(provider);
     },
   };
 }
@@ -123,7 +134,7 @@ function faultOf(
   return { code: "UNSUPPORTED_ENVIRONMENT", message };
 }
 
-function planBuiltIn(provider: SandboxProvider): Planned {
+function builtInPlan(provider: SandboxProvider): Planned {
   const parsed = provider.config.safeParse({});
   if (!parsed.success) {
     const message = `the provider "${provider.name}" needs a configuration; create an environment`;

@@ -7,7 +7,7 @@ import { type NpmRegistry, startNpmRegistry } from "@airlock/shared/testing";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { inEnvironment, makeEnvironment } from "../../testing/environment.ts";
-import { openProvisioning, type TestProvisioning } from "../../testing/provisioning.ts";
+import { openProvisioning, TEST_BOUNDS, type TestProvisioning } from "../../testing/provisioning.ts";
 import { createScriptedProvider, type ScriptedProvider } from "../../testing/scripted-provider.ts";
 import { openTestWorker, type TestWorker } from "../../testing/worker.ts";
 import { runSegment } from "../runner/run-segment.ts";
@@ -155,8 +155,8 @@ describe("npm packages", () => {
   it("that take too long or too much fail the task, and nothing of them stays", async () => {
     registry.publish({ name: "huge", version: "1.0.0", files: { big: randomBytes(6 * 1024 ** 2).toString("base64") } });
     const [slow, small] = [
-      open({ bounds: { timeoutMs: 1, bytes: 1024 ** 3 } }),
-      open({ bounds: { timeoutMs: 120_000, bytes: 4 * 1024 ** 2 } }),
+      open({ bounds: { ...TEST_BOUNDS, timeoutMs: 1 } }),
+      open({ bounds: { ...TEST_BOUNDS, bytes: 4 * 1024 ** 2 } }),
     ];
     for (const [provisioning, why] of [
       [slow, "longer than 1 ms"],

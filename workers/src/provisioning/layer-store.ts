@@ -75,7 +75,8 @@ export function createLayerStore({ folder, log, bounds, maxBytes }: LayerStoreOp
     await Promise.all([layers, uses].map((each) => mkdir(each, { recursive: true })));
     await within(async (own) => {
       const content = await build(own, signal);
-      const { bytes } = await settleTree(content, bounds);
+      const { bytes, dropped } = await settleTree(content, bounds);
+      if (dropped.length > 0) log.info({ layer: key, dropped }, "left out of a layer what no sandbox can be given");
       signal.throwIfAborted();
       await writeFile(path.join(uses, key), String(bytes));
       try {

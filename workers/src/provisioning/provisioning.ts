@@ -11,6 +11,7 @@ import { createNpm, hashOf, type NpmOptions, platform } from "./npm.ts";
 import { runProvisionCommand } from "./provision-command.ts";
 import { createRedactor } from "./redactor.ts";
 import type { StepBounds } from "./step.ts";
+import { findStepWalls, type StepWalls } from "./step-walls.ts";
 import { createSteps } from "./steps.ts";
 import { findBubblewrap } from "./walls.ts";
 
@@ -55,10 +56,23 @@ const NOTHING: Provided = { kind: "provided", layers: [], release: () => undefin
 const MODULES = "/work/node_modules";
 const WORK_AREA = "/work";
 const MAX_ENTRIES = 500_000;
-const UNFIT = {
-  "the dependencies are too much": "PROVISION_FAILED",
-  "the repository is too much": "WORKSPACE_FAILED",
-  "what the provision command left is too much": "PROVISION_FAILED",
+/** What is made for a task, and how it is told that it could not be. */
+const MADE = {
+  dependencies: {
+    code: "PROVISION_FAILED",
+    tooMuch: "the dependencies are too much",
+    failed: "the dependencies could not be installed",
+  },
+  repository: {
+    code: "WORKSPACE_FAILED",
+    tooMuch: "the repository is too much",
+    failed: "the repository could not be cloned",
+  },
+  command: {
+    code: "PROVISION_FAILED",
+    tooMuch: "what the provision command left is too much",
+    failed: "the provision command failed",
+  },
 } as const;
 
 /** What a task wishes for. */
@@ -77,10 +91,23 @@ interface Pins {
 export function createProvisioning(options: ProvisioningOptions): Provisioning {
   const { db, log, bounds, registry } = options;
   const { bubblewrap = findBubblewrap() } = options;
-  const steps = createSteps(bounds, Promise.resolve(bubblewrap), createRedactor(options.redacted));
+  const steps = createSteps(bounds, wallsWith(bubblewrap), createRedactor(options.redacted));
   const layers = createLayerStore({ ...options, bounds: { bytes: bounds.bytes, entries: MAX_ENTRIES } });
   const npm = createNpm({ ...options, layers, steps });
   const git = createGit({ ...options, steps });
+
+  /** What nobody expected is told by its code alone: the message may hold what is this machine's. */
+  function told<T>(what: keyof typeof MADE, asked: Promise<T>, signal: AbortSignal): Promise<T> {
+    return asked.catch((error: unknown) => {
+      if (signal.aborted || error instanceof ProvisionError) throw error;
+      const { code, tooMuch, failed } = MADE[what];
+      if (error instanceof UnfitTree) throw new ProvisionError(code, `${tooMuch}: ${error.message}`);
+      log.error({ err: error }, failed);
+      const fault = (error as NodeJS.ErrnoException | null)?.code;
+      const why = fault === undefined ? "a fault of the worker" : `a fault of the worker (${fault})`;
+      throw new ProvisionError(code, `${failed}: ${why}`, { cause: error });
+    });
+  }
 
   async function pin(task: ClaimedTask, wishes: Wishes, signal: AbortSignal): Promise<Pins | null> {
     const { dependencies, repository } = wishes;
@@ -88,8 +115,15 @@ export function createProvisioning(options: ProvisioningOptions): Provisioning {
     const { lock_hash, commit_hash } = task;
     const pinned = lock_hash === null ? null : await untilDone(() => findLock(db, lock_hash), onFailure);
     const [lock, commit] = await Promise.all([
-      dependencies === null ? null : (pinned ?? npm.resolve(dependencies, signal)),
-      repository === null ? null : (commit_hash ?? layers.within((folder) => git.resolve(repository, folder, signal))),
+      dependencies === null ? null : (pinned ?? told("dependencies", npm.resolve(dependencies, signal), signal)),
+      repository === null
+        ? null
+        : (commit_hash ??
+          told(
+            "repository",
+            layers.within((folder) => git.resolve(repository, folder, signal)),
+            signal,
+          )),
     ]);
     if ((lock === null || pinned !== null) && (commit === null || commit_hash !== null)) return { lock, commit };
     const owner = { taskId: task.id, fence: task.segments };
@@ -124,10 +158,8 @@ export function createProvisioning(options: ProvisioningOptions): Provisioning {
     const { dependencies, repository, command } = wishes;
     const taken: TakenLayer[] = [];
     const release = (): void => taken.forEach((layer) => layer.release());
-    const take = async (what: keyof typeof UNFIT, asked: Promise<TakenLayer>): Promise<string> => {
-      const layer = await asked.catch((error: unknown) => {
-        throw error instanceof UnfitTree ? new ProvisionError(UNFIT[what], `${what}: ${error.message}`) : error;
-      });
+    const take = async (what: keyof typeof MADE, asked: Promise<TakenLayer>): Promise<string> => {
+      const layer = await told(what, asked, signal);
       taken.push(layer);
       return layer.path;
     };
@@ -138,18 +170,15 @@ export function createProvisioning(options: ProvisioningOptions): Provisioning {
       const modules =
         dependencies === null || lock === null
           ? null
-          : await take("the dependencies are too much", npm.install(dependencies, lock, signal));
+          : await take("dependencies", npm.install(dependencies, lock, signal));
       const cloned =
         repository === null || commit === null
           ? null
-          : await take("the repository is too much", clone(repository, commit, task.project_id, signal));
+          : await take("repository", clone(repository, commit, task.project_id, signal));
       const files =
         command === null
           ? cloned
-          : await take(
-              "what the provision command left is too much",
-              prepare(command, { task, plan }, pins, { files: cloned, modules }, signal),
-            );
+          : await take("command", prepare(command, { task, plan }, pins, { files: cloned, modules }, signal));
       const found: Layer[] = [];
       if (files !== null) found.push({ source: files, target: WORK_AREA });
       if (modules !== null) found.push({ source: modules, target: MODULES });
@@ -172,6 +201,13 @@ export function createProvisioning(options: ProvisioningOptions): Provisioning {
     },
     close: () => layers.close(),
   };
+}
+
+async function wallsWith(bubblewrap: string | null | Promise<string | null>): Promise<StepWalls> {
+  const walls = findStepWalls(await bubblewrap);
+  // Where nothing is provided nobody asks.
+  walls.catch(() => undefined);
+  return walls;
 }
 
 /** Null: for nothing. The task's own range of a package stands above the environment's. */

@@ -7,7 +7,7 @@ import { describeNeeding, type GitServer, startGitServer } from "@airlock/shared
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { inEnvironment, makeEnvironment } from "../../testing/environment.ts";
-import { openProvisioning, type TestProvisioning } from "../../testing/provisioning.ts";
+import { openProvisioning, TEST_BOUNDS, type TestProvisioning } from "../../testing/provisioning.ts";
 import { createScriptedProvider, type ScriptedProvider } from "../../testing/scripted-provider.ts";
 import { openTestWorker, type TestWorker } from "../../testing/worker.ts";
 import { runSegment } from "../runner/run-segment.ts";
@@ -262,7 +262,7 @@ describeNeeding("bwrap", "a provision command", () => {
   });
 
   it("is ended with all that it started when its time is up", async () => {
-    const provisioning = open({ bounds: { timeoutMs: 3_000, bytes: 1024 ** 2 } });
+    const provisioning = open({ bounds: { ...TEST_BOUNDS, timeoutMs: 3_000 } });
     const provision = "(setsid sleep 987654 &) ; trap '' TERM; sleep 987654";
     const id = await worker.submit(inEnvironment(await makeEnvironment(worker, "endless", { provision })));
     await run(id, provisioning);

@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { chown, lchown, lstat, readdir } from "node:fs/promises";
-import path from "node:path";
+import { chown, lchown, lstat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { walledCommand } from "./walls.ts";
+import type { Cgroup } from "../sandboxes/process/cgroups.ts";
+import { stepCommand, stepName, type StepWalls } from "./step-walls.ts";
+import { walk } from "./walk.ts";
 
 /** One program that prepares something: with a writable folder, and with or without the host's network. */
 export interface Step {
@@ -28,33 +29,53 @@ export interface StepBounds {
   readonly timeoutMs: number;
   /** Of all that lies in the folder. */
   readonly bytes: number;
+  readonly entries: number;
+  /** Of its processes together, where this machine lets us bound them; the processors too. */
+  readonly memoryBytes: number;
+  readonly pids: number;
+  readonly cpus: number;
 }
 
 export type StepEnd =
   | { readonly kind: "exited"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
-  | { readonly kind: "timed out" }
-  | { readonly kind: "too large" };
+  | { readonly kind: Excess };
+
+export type Excess = "timed out" | "too large" | "too many" | "out of memory";
 
 /** What of a program's output is kept; the rest is read and dropped. */
 const KEPT_BYTES = 1024 * 1024;
-const LOOK_MS = 2_000;
+const LOOK_MS = 1_000;
 /** Users that no account of the machine has, and no sandbox. */
 const USERS = { from: 0x6b00_0000, to: 0x6c00_0000 } as const;
 
 /** Throws only where the signal aborts or nothing can be started. Nothing that the program started is left. */
-export async function runStep(
-  step: Step,
-  bounds: StepBounds,
-  bubblewrap: string | null,
-  signal: AbortSignal,
-): Promise<StepEnd> {
+export async function runStep(step: Step, bounds: StepBounds, walls: StepWalls, signal: AbortSignal): Promise<StepEnd> {
   signal.throwIfAborted();
   const user = process.getuid?.() === 0 ? randomInt(USERS.from, USERS.to) : null;
-  if (bubblewrap !== null && user !== null) await giveTo(step.folder, user);
-  const [file, ...args] = bubblewrap === null ? step.command : walledCommand(step, bubblewrap, user);
+  if (walls.bubblewrap !== null && user !== null) await giveTo(step.folder, user);
+  const group = await walls.groups?.create(stepName(), bounds);
+  try {
+    return await runBound(step, bounds, stepCommand(step, walls, user, group?.joins ?? []), { group, walls, signal });
+  } finally {
+    await group?.destroy();
+  }
+}
+
+interface Around {
+  readonly group: Cgroup | undefined;
+  readonly walls: StepWalls;
+  readonly signal: AbortSignal;
+}
+
+async function runBound(
+  step: Step,
+  bounds: StepBounds,
+  [file, ...args]: readonly [string, ...string[]],
+  { group, walls, signal }: Around,
+): Promise<StepEnd> {
   const child = spawn(file, args, {
     env: step.environment,
-    cwd: bubblewrap === null ? (step.cwd ?? step.folder) : "/",
+    cwd: walls.bubblewrap === null ? (step.cwd ?? step.folder) : "/",
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -64,7 +85,7 @@ export async function runStep(
     child.once("error", reject);
     child.once("close", (code) => resolve(code ?? 1));
   });
-  let why: "timed out" | "too large" | null = null;
+  let why: Excess | null = null;
   const kill = (): void => {
     // Its own group: without walls there is no namespace that takes all of it along.
     try {
@@ -73,19 +94,20 @@ export async function runStep(
       // It has ended by itself.
     }
   };
-  const stop = (reason: "timed out" | "too large"): void => {
+  const stop = (reason: Excess): void => {
     why ??= reason;
     kill();
   };
   const watching = new AbortController();
-  void watchSize(step.folder, bounds.bytes, watching.signal, () => stop("too large"));
+  void watchSize(step.folder, bounds, watching.signal, stop);
   const timer = setTimeout(() => stop("timed out"), bounds.timeoutMs);
   signal.addEventListener("abort", kill, { once: true });
   try {
     const exitCode = await ended;
     signal.throwIfAborted();
+    why ??= await sizeOf(step.folder, bounds);
+    if (why === null && exitCode !== 0 && (await group?.ranOutOfMemory())) why = "out of memory";
     if (why !== null) return { kind: why };
-    if ((await sizeOf(step.folder, bounds.bytes)) > bounds.bytes) return { kind: "too large" };
     return { kind: "exited", exitCode, stdout: stdout(), stderr: stderr() };
   } finally {
     signal.removeEventListener("abort", kill);
@@ -105,36 +127,36 @@ function keep(stream: NodeJS.ReadableStream): () => string {
   return () => Buffer.concat(pieces).toString();
 }
 
-async function watchSize(folder: string, bytes: number, signal: AbortSignal, tooLarge: () => void): Promise<void> {
+async function watchSize(
+  folder: string,
+  bounds: StepBounds,
+  signal: AbortSignal,
+  stop: (why: Excess) => void,
+): Promise<void> {
   for (;;) {
     try {
       await sleep(LOOK_MS, undefined, { signal, ref: false });
     } catch {
       return;
     }
-    if ((await sizeOf(folder, bytes)) > bytes && !signal.aborted) return tooLarge();
+    const why = await sizeOf(folder, bounds).catch(() => null);
+    if (why !== null && !signal.aborted) return stop(why);
   }
 }
 
-/** What a folder takes on the disk, holes not counted; reading stops beyond `enough`. */
-async function sizeOf(folder: string, enough: number): Promise<number> {
-  let bytes = 0;
-  const pending = [folder];
-  for (let at = pending.pop(); at !== undefined && bytes <= enough; at = pending.pop()) {
+/** What a folder takes on the disk, holes not counted; reading stops beyond a bound. */
+async function sizeOf(folder: string, bounds: StepBounds): Promise<"too large" | "too many" | null> {
+  let [bytes, entries] = [0, 0];
+  for await (const { path } of walk(folder, true)) {
+    if (++entries > bounds.entries) return "too many";
     // What vanishes meanwhile takes nothing any more.
-    for (const entry of await readdir(at, { withFileTypes: true }).catch(() => [])) {
-      const name = path.join(at, entry.name);
-      const stats = await lstat(name).catch(() => null);
-      bytes += (stats?.blocks ?? 0) * 512;
-      if (entry.isDirectory()) pending.push(name);
-    }
+    bytes += ((await lstat(path).catch(() => null))?.blocks ?? 0) * 512;
+    if (bytes > bounds.bytes) return "too large";
   }
-  return bytes;
+  return null;
 }
 
 async function giveTo(folder: string, user: number): Promise<void> {
   await chown(folder, user, user);
-  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
-    await lchown(path.join(entry.parentPath, entry.name), user, user);
-  }
+  for await (const { path } of walk(folder)) await lchown(path, user, user);
 }

@@ -1,4 +1,5 @@
 import { ProvisionError } from "./failures.ts";
+import type { StepWalls } from "./step-walls.ts";
 import { runStep, type Step, type StepBounds, type StepEnd } from "./step.ts";
 
 /** How steps are run here. */
@@ -16,16 +17,12 @@ export interface Steps {
   redact(text: string): string;
 }
 
-export function createSteps(
-  bounds: StepBounds,
-  bubblewrap: Promise<string | null>,
-  redact: (text: string) => string,
-): Steps {
+export function createSteps(bounds: StepBounds, walls: Promise<StepWalls>, redact: (text: string) => string): Steps {
   return {
-    bubblewrap,
+    bubblewrap: walls.then(({ bubblewrap }) => bubblewrap),
     redact,
     async run(step, code, what, signal) {
-      const end = await runStep(step, bounds, await bubblewrap, signal);
+      const end = await runStep(step, bounds, await walls, signal);
       switch (end.kind) {
         case "exited":
           return end;
@@ -33,6 +30,10 @@ export function createSteps(
           throw new ProvisionError(code, `${what}: it took longer than ${bounds.timeoutMs} ms`);
         case "too large":
           throw new ProvisionError(code, `${what}: it wrote more than ${bounds.bytes} bytes`);
+        case "too many":
+          throw new ProvisionError(code, `${what}: it made more than ${bounds.entries} files`);
+        case "out of memory":
+          throw new ProvisionError(code, `${what}: it needs more than ${bounds.memoryBytes} bytes of memory`);
       }
     },
   };

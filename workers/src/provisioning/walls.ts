@@ -16,7 +16,7 @@ export async function findBubblewrap(): Promise<string | null> {
   const file = "/usr/bin/bwrap";
   if (process.platform !== "linux" || !existsSync(file)) return null;
   const step: Step = { command: ["/usr/bin/true"], environment: {}, folder: "/tmp", seenAt: "/mnt", network: true };
-  const [command, ...args] = walledCommand(step, file, process.getuid?.() === 0 ? 65_534 : null);
+  const [command, ...args] = walledCommand(step, file, process.getuid?.() === 0 ? 65_534 : null, null);
   return run(command, args, { env: {} }).then(
     () => file,
     () => null,
@@ -26,9 +26,14 @@ export async function findBubblewrap(): Promise<string | null> {
 /**
  * Its own processes, its own view of files, no rights; the host's network where it needs one. Run by root it becomes
  * `user`, who owns nothing but the folder; else it stays who we are, in a user namespace of its own. Variables are not
- * among the arguments, which every process of the machine may read.
+ * among the arguments, which every process of the machine may read. The filter of system calls is read from a descriptor.
  */
-export function walledCommand(step: Step, bubblewrap: string, user: number | null): readonly [string, ...string[]] {
+export function walledCommand(
+  step: Step,
+  bubblewrap: string,
+  user: number | null,
+  filterAt: number | null,
+): readonly [string, ...string[]] {
   const { folder, seenAt = folder, cwd = seenAt, network, sees = [], inFolder = [], links = [] } = step;
   const seen = (places: typeof sees) =>
     places.flatMap(([source, target]) => [...above(target), "--ro-bind", source, target]);
@@ -42,6 +47,7 @@ export function walledCommand(step: Step, bubblewrap: string, user: number | nul
     ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent"],
     ...["--new-session", "--hostname", "provisioning"],
     ...(network ? [] : ["--unshare-net"]),
+    ...(filterAt === null ? [] : ["--seccomp", String(filterAt)]),
     ...(user === null ? ["--unshare-user", "--uid", "65534", "--gid", "65534"] : rights),
     ...system(),
     ...["--proc", "/proc", "--dev", "/dev"],

@@ -91,6 +91,15 @@ describe("a task in an environment", () => {
     expect(provider.asked).toEqual([]);
   });
 
+  it("that nobody had to make ends as ISOLATION_UNAVAILABLE where too little of it can be enforced", async () => {
+    const id = await worker.submit();
+    provider.faults.prove = "this machine does not enforce memory";
+    await runTask(id);
+    expect(await worker.task(id)).toMatchObject({ status: "FAILED", error_code: "ISOLATION_UNAVAILABLE" });
+    expect((await worker.task(id)).error_message).toContain("does not enforce memory");
+    expect(provider.asked).toEqual([]);
+  });
+
   it("waits longer each time that no sandbox can be had, and at last fails with the reason", async () => {
     const id = await worker.submit(inEnvironment(await makeEnvironment(worker, nextName())));
     provider.faults.acquire = "no room\0 left";

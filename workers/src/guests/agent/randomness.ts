@@ -1,23 +1,13 @@
 import type { makeRandom } from "../javascript/random.ts";
+import { onFirstLook } from "./on-first-look.ts";
 
 type Seeded = ReturnType<typeof makeRandom>["crypto"];
 type Callback = (error: Error | null, value: unknown) => void;
 
 const ROOM = 65_536;
 
-/** `crypto` as a global is replaced when it is first looked at; the module only for programs that load modules. */
 export function replaceCryptoGlobal(seeded: Seeded): void {
-  const { get, value } = Object.getOwnPropertyDescriptor(globalThis, "crypto") as PropertyDescriptor;
-  let replaced: unknown;
-  const replace = () => (replaced = replaceMethods((value ?? get?.call(globalThis)) as object, seeded));
-  Object.defineProperty(globalThis, "crypto", {
-    get: () => replaced ?? replace(),
-    set: (mine: unknown) => {
-      replaced = mine;
-    },
-    configurable: true,
-    enumerable: true,
-  });
+  onFirstLook("crypto", (own) => replaceMethods(own, seeded));
 }
 
 export function replaceCryptoModule(seeded: Seeded): void {
@@ -72,9 +62,8 @@ export function replaceCryptoModule(seeded: Seeded): void {
   });
 }
 
-function replaceMethods(crypto: object, { getRandomValues, randomUUID }: Seeded): object {
+function replaceMethods(crypto: object, { getRandomValues, randomUUID }: Seeded): void {
   for (const [name, value] of Object.entries({ getRandomValues, randomUUID })) {
     Object.defineProperty(crypto, name, { value, writable: true, configurable: true, enumerable: true });
   }
-  return crypto;
 }

@@ -248,7 +248,7 @@ export class Session {
     const timers = replaceTimers(this.#timers.globals, { sync: () => this.#sync(), changed: () => this.#arm() });
     const { random, crypto } = this.#random;
     Math.random = random;
-    replaceClock(this.#floats);
+    replaceClock(this.#floats, globalThis.setTimeout);
     replaceCryptoGlobal(crypto);
     replaceStandardOutput(this.#connection.send);
     this.#I.define(globalThis, "tools", this.#tools.tools, false);

@@ -1,139 +1,112 @@
 import type { SandboxLimits } from "@airlock/shared/domain";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { LeaseError } from "../port.ts";
+import { type CgroupSeats, type Controller, findSeats, readLines } from "./cgroup-seats.ts";
 
 /** The kernel's bounds of one sandbox, by its lease. */
 export interface Cgroup {
   /** Files that a process writes its id into, to be bound with all that it starts. */
   readonly joins: readonly string[];
-  readonly memory: boolean;
-  readonly pids: boolean;
-  readonly cpu: boolean;
   ranOutOfMemory(): Promise<boolean>;
+  /** How often it was held up because its processor time was used up. */
+  throttled(): Promise<number>;
   /** Ends every process in it, and removes it. Throws where one is left. */
   destroy(): Promise<void>;
 }
 
+export type CgroupLimits = Pick<SandboxLimits, "memoryBytes" | "pids" | "cpus">;
+
 export interface Cgroups {
   readonly version: "v1" | "v2";
-  create(leaseId: string, limits: SandboxLimits): Promise<Cgroup>;
+  /** What can be bounded here at all. */
+  readonly controllers: ReadonlySet<Controller>;
+  /** Throws `LeaseError` where one of the bounds cannot be set. */
+  create(name: string, limits: CgroupLimits): Promise<Cgroup>;
   list(): Promise<string[]>;
-  destroy(leaseId: string): Promise<void>;
+  destroy(name: string): Promise<void>;
 }
 
-const NAMES = ["memory", "pids", "cpu"] as const;
-type Name = (typeof NAMES)[number];
-const PARENT = "airlock";
 const PERIOD_US = 100_000;
-const DESTROY_TRIES = 200;
+/** Of a group that is killed: a process ends when it gets to run, on a machine that may have much to do. */
+const DESTROY_MS = 15_000;
 const DESTROY_PAUSE_MS = 10;
 
-/** Finds what this machine has, below the worker's own group; null where nothing can be made there. */
-export async function findCgroups(): Promise<Cgroups | null> {
-  const own = new Map(
-    readLines("/proc/self/cgroup").flatMap((line) => {
-      const [, names = "", at = ""] = line.split(":", 3);
-      return (names === "" ? ["v2"] : names.split(",")).map((name): [string, string] => [name, at]);
-    }),
-  );
-  const mounts = readLines("/proc/self/mountinfo").map((line) => line.split(" "));
-  const rootOf = (fits: (fields: readonly string[]) => boolean, name: string): string | null => {
-    const at = mounts.find(fits)?.[4];
-    if (at === undefined) return null;
-    // In a container the path of the host is not there, and the mount is the own group.
-    const nested = path.join(at, own.get(name) ?? "");
-    return existsSync(nested) ? nested : at;
-  };
-  const v1 = new Map<Name, string>();
-  for (const name of NAMES) {
-    const at = rootOf((fields) => fields.includes("cgroup") && fields.at(-1)?.split(",").includes(name) === true, name);
-    if (at !== null) v1.set(name, at);
-  }
-  if (v1.has("memory") && v1.has("pids")) return (await canMake([...v1.values()])) ? groups("v1", v1) : null;
-  const v2 = rootOf((fields) => fields.includes("cgroup2"), "v2");
-  if (v2 === null || !(await delegate(v2))) return null;
-  return groups("v2", new Map(NAMES.map((name) => [name, v2])));
+/** Null where this machine lets us make none. `kernel` is where it tells of a process's own groups. */
+export async function findCgroups(name: string, kernel = "/proc/self"): Promise<Cgroups | null> {
+  const seats = await findSeats(name, kernel);
+  return seats === null ? null : groups(seats);
 }
 
-/** Processes may not be where controllers are handed down, so the worker steps aside first. */
-async function delegate(own: string): Promise<boolean> {
-  try {
-    const has = await readFile(path.join(own, "cgroup.controllers"), "utf8");
-    if (!NAMES.every((name) => has.split(/\s+/).includes(name))) return false;
-    const aside = path.join(own, "airlock-worker");
-    await mkdir(aside, { recursive: true });
-    for (const pid of readLines(path.join(own, "cgroup.procs"))) await writeFile(path.join(aside, "cgroup.procs"), pid);
-    const all = NAMES.map((name) => `+${name}`).join(" ");
-    await writeFile(path.join(own, "cgroup.subtree_control"), all);
-    await mkdir(path.join(own, PARENT), { recursive: true });
-    await writeFile(path.join(own, PARENT, "cgroup.subtree_control"), all);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function canMake(roots: readonly string[]): Promise<boolean> {
-  try {
-    for (const root of roots) await mkdir(path.join(root, PARENT), { recursive: true });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function groups(version: "v1" | "v2", roots: ReadonlyMap<Name, string>): Cgroups {
-  const parents = new Set([...roots.values()].map((root) => path.join(root, PARENT)));
-  const foldersOf = (leaseId: string) => [...parents].map((parent) => path.join(parent, leaseId));
-  const destroy = async (leaseId: string) => {
-    for (const folder of foldersOf(leaseId)) await destroyGroup(folder);
-  };
+function groups({ version, parents }: CgroupSeats): Cgroups {
+  const folders = [...new Set(parents.values())];
+  const foldersOf = (name: string) => folders.map((parent) => path.join(parent, name));
+  const destroy = (name: string) => destroyGroups(foldersOf(name));
   return {
     version,
     destroy,
+    controllers: new Set(parents.keys()),
     list: async () => {
-      const names = await Promise.all([...parents].map((parent) => listFolders(parent)));
+      const names = await Promise.all(folders.map((parent) => listFolders(parent)));
       return [...new Set(names.flat())];
     },
-    create: async (leaseId, limits) => {
-      const folders = foldersOf(leaseId);
-      await Promise.all(folders.map((folder) => mkdir(folder)));
-      const at = (name: Name) => path.join(roots.get(name) ?? "", PARENT, leaseId);
-      const set = version === "v1" ? setV1 : setV2;
-      const memory = roots.has("memory") && (await set.memory(at("memory"), limits.memoryBytes));
-      const pids = roots.has("pids") && (await write(at("pids"), "pids.max", limits.pids));
-      const cpu = roots.has("cpu") && (await set.cpu(at("cpu"), limits.cpus));
-      const joins = folders.map((folder) => path.join(folder, "cgroup.procs"));
-      const events = path.join(at("memory"), version === "v1" ? "memory.oom_control" : "memory.events");
-      const ranOutOfMemory = async () => /^oom_kill [1-9]/m.test(await readFile(events, "utf8").catch(() => ""));
-      return { joins, memory, pids, cpu, ranOutOfMemory, destroy: () => destroy(leaseId) };
+    create: async (name, limits) => {
+      const own = foldersOf(name);
+      await Promise.all(own.map((folder) => mkdir(folder)));
+      try {
+        for (const [controller, parent] of parents) {
+          await (version === "v1" ? BOUND_V1 : BOUND_V2)[controller](path.join(parent, name), limits);
+        }
+      } catch (error) {
+        await destroy(name);
+        throw error;
+      }
+      const told = async (controller: Controller, file: string) =>
+        readFile(path.join(parents.get(controller) ?? "", name, file), "utf8").catch(() => "");
+      const events = version === "v1" ? "memory.oom_control" : "memory.events";
+      return {
+        joins: own.map((folder) => path.join(folder, "cgroup.procs")),
+        ranOutOfMemory: async () => /^oom_kill [1-9]/m.test(await told("memory", events)),
+        throttled: async () => Number(/^nr_throttled (\d+)/m.exec(await told("cpu", "cpu.stat"))?.[1] ?? 0),
+        destroy: () => destroy(name),
+      };
     },
   };
 }
 
-const setV1 = {
-  memory: async (at: string, bytes: number) => {
-    const set = await write(at, "memory.limit_in_bytes", bytes);
+type Bound = Readonly<Record<Controller, (at: string, limits: CgroupLimits) => Promise<void>>>;
+
+const pids: Bound["pids"] = (at, limits) => set(at, "pids.max", limits.pids);
+const quotaOf = ({ cpus }: CgroupLimits) => Math.max(1000, Math.round(cpus * PERIOD_US));
+
+const BOUND_V1: Bound = {
+  pids,
+  memory: async (at, { memoryBytes }) => {
+    await set(at, "memory.limit_in_bytes", memoryBytes);
     // With swap, which a kernel may not count: then the probe finds out whether the limit holds.
-    await write(at, "memory.memsw.limit_in_bytes", bytes);
-    return set;
+    await write(at, "memory.memsw.limit_in_bytes", memoryBytes);
   },
-  cpu: async (at: string, cpus: number) =>
-    (await write(at, "cpu.cfs_period_us", PERIOD_US)) &&
-    write(at, "cpu.cfs_quota_us", Math.max(1000, Math.round(cpus * PERIOD_US))),
+  cpu: async (at, limits) => {
+    await set(at, "cpu.cfs_period_us", PERIOD_US);
+    await set(at, "cpu.cfs_quota_us", quotaOf(limits));
+  },
 };
 
-const setV2 = {
-  memory: async (at: string, bytes: number) => {
+const BOUND_V2: Bound = {
+  pids,
+  memory: async (at, { memoryBytes }) => {
     await write(at, "memory.swap.max", 0);
     await write(at, "memory.oom.group", 1);
-    return write(at, "memory.max", bytes);
+    await set(at, "memory.max", memoryBytes);
   },
-  cpu: (at: string, cpus: number) =>
-    write(at, "cpu.max", `${Math.max(1000, Math.round(cpus * PERIOD_US))} ${PERIOD_US}`),
+  cpu: (at, limits) => set(at, "cpu.max", `${quotaOf(limits)} ${PERIOD_US}`),
 };
+
+async function set(at: string, file: string, value: number | string): Promise<void> {
+  if (!(await write(at, file, value))) throw new LeaseError(`the bound ${file} cannot be set to ${value}`);
+}
 
 async function write(at: string, file: string, value: number | string): Promise<boolean> {
   try {
@@ -144,20 +117,26 @@ async function write(at: string, file: string, value: number | string): Promise<
   }
 }
 
-async function destroyGroup(folder: string): Promise<void> {
-  for (let i = 0; existsSync(folder); i++) {
-    if (i === DESTROY_TRIES) throw new Error(`processes are left in ${folder}`);
-    await write(folder, "cgroup.kill", 1);
-    for (const pid of readLines(path.join(folder, "cgroup.procs"))) kill(Number(pid));
-    try {
-      await rmdir(folder);
-    } catch {
-      await sleep(DESTROY_PAUSE_MS);
+async function destroyGroups(folders: readonly string[]): Promise<void> {
+  const there = () => folders.filter((folder) => existsSync(folder));
+  for (const folder of there()) {
+    // Whoever is to end has to run for that, and must not wait for its share of a processor.
+    await write(folder, "cpu.cfs_quota_us", -1);
+    await write(folder, "cpu.max", "max");
+  }
+  const until = performance.now() + DESTROY_MS;
+  for (let left = there(); left.length > 0; left = there()) {
+    if (performance.now() > until) throw new Error(`processes are left in ${left.join(" and ")}`);
+    for (const folder of left) {
+      await write(folder, "cgroup.kill", 1);
+      for (const pid of readLines(path.join(folder, "cgroup.procs"))) kill(Number(pid));
+      await rmdir(folder).catch(() => undefined);
     }
+    if (there().length > 0) await sleep(DESTROY_PAUSE_MS);
   }
 }
 
-function kill(pid: number): void {
+export function kill(pid: number): void {
   try {
     if (pid > 0) process.kill(pid, "SIGKILL");
   } catch {
@@ -168,12 +147,4 @@ function kill(pid: number): void {
 async function listFolders(parent: string): Promise<string[]> {
   const entries = await readdir(parent, { withFileTypes: true }).catch(() => []);
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-}
-
-function readLines(file: string): string[] {
-  try {
-    return readFileSync(file, "utf8").split("\n").filter(Boolean);
-  } catch {
-    return [];
-  }
 }

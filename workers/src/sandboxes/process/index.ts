@@ -1,22 +1,29 @@
-import { randomInt } from "node:crypto";
 import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
+import { randomInt } from "node:crypto";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { z } from "zod";
-import { type Lease, LeaseError, type LeaseRequest, type ProviderCapabilities, type SandboxProvider } from "../port.ts";
-import { type Cgroups, findCgroups } from "./cgroups.ts";
+import { LeaseError, type LeaseRequest, type ProbeResult, type ProviderCapabilities } from "../port.ts";
+import type { SandboxProvider } from "../port.ts";
+import { type Cgroup, type Cgroups, findCgroups } from "./cgroups.ts";
 import { languagesHere } from "./command.ts";
+import { type Bounded, processConfig, whatIsMissing } from "./config.ts";
+import { identityOf } from "./identity.ts";
 import { ProcessLease } from "./lease.ts";
-import { createOwnership, type Ownership } from "./ownership.ts";
-import { probeProcess, whyNot } from "./probe.ts";
+import { createLeftovers, type Leftovers, type Log } from "./leftovers.ts";
+import { createOwnership } from "./ownership.ts";
+import { type Measured, measureProcess, whyNot } from "./probe.ts";
+import { endProcessesOf, SANDBOX_USERS } from "./processes.ts";
 import { makeRoot, type SandboxRoot, touchRoot } from "./root.ts";
 import { seccompFilter } from "./seccomp.ts";
-import { listWorkAreas, makeWorkArea, removeWorkArea } from "./work-area.ts";
+import { makeWorkArea, removeWorkArea } from "./work-area.ts";
 
 export interface ProcessConfig {
   readonly bubblewrap?: string;
   /** Where sandboxes have their folders, and the programs that they see. */
   readonly folder?: string;
+  /** Where the kernel tells of our own control groups. */
+  readonly kernel?: string;
+  readonly log?: Log;
 }
 
 const CAPABILITIES: ProviderCapabilities = {
@@ -25,99 +32,137 @@ const CAPABILITIES: ProviderCapabilities = {
   workArea: true,
   outlivesWorker: false,
 };
-/** Users that no account of the machine has. */
-const USERS = { from: 0x6a00_0000, to: 0x6b00_0000 } as const;
 const SWEEP_MS = 5_000;
 
 interface Started {
   readonly root: SandboxRoot;
   readonly filter: string;
-  readonly cgroups: Cgroups;
+  /** Null: this machine lets us make none. */
+  readonly cgroups: Cgroups | null;
+  readonly leftovers: Leftovers;
 }
 
 export function createProcessProvider(config: ProcessConfig = {}): SandboxProvider {
-  const { bubblewrap = "/usr/bin/bwrap", folder = path.join(tmpdir(), "airlock-process") } = config;
+  const { bubblewrap = "/usr/bin/bwrap", folder = path.join(tmpdir(), "airlock-process"), kernel, log } = config;
   const areas = path.join(folder, "areas");
   const owners = createOwnership(path.join(folder, "owners"));
   const leases = new Map<string, ProcessLease>();
-  let starting: Promise<Started> | null = null;
   let sweeper: NodeJS.Timeout | undefined;
   let closed = false;
+  let measured: Measured | null = null;
 
   const start = async (): Promise<Started> => {
     const reason = await whyNot(bubblewrap);
     if (reason !== null) throw new LeaseError(reason);
-    const cgroups = await findCgroups();
     const bytes = seccompFilter();
-    if (cgroups === null) throw new LeaseError("memory and processes cannot be bound: no cgroups to make groups in");
     if (bytes === null) throw new LeaseError(`there is no filter of system calls for ${process.arch}`);
     await makeFolder(folder);
+    const cgroups = await findCgroups(`airlock-${await identityOf(folder)}`, kernel);
     const filter = path.join(folder, `filter-${process.arch}`);
     await writeFile(filter, bytes);
-    const started = { root: await makeRoot(folder), filter, cgroups };
-    await sweep(areas, owners, cgroups);
-    const upkeep = () => Promise.all([touchRoot(started.root.path), sweep(areas, owners, cgroups)]);
-    sweeper = setInterval(() => void upkeep().catch(() => {}), SWEEP_MS);
+    const leftovers = createLeftovers({ areas, owners, cgroups, log });
+    const root = await makeRoot(folder);
+    const upkeep = () => Promise.all([touchRoot(root.path).catch(() => {}), leftovers.sweep()]);
+    sweeper = setInterval(() => void upkeep(), SWEEP_MS);
     sweeper.unref();
-    return started;
+    void upkeep();
+    return { root, filter, cgroups, leftovers };
   };
+  const begin = once(start);
   const running = (): Promise<Started> => {
     if (closed) throw new LeaseError("the provider is closed");
-    return (starting ??= start());
+    return begin();
   };
 
-  const acquire = async (request: LeaseRequest): Promise<Lease> => {
-    const { root, filter, cgroups } = await running();
+  const make = async (request: LeaseRequest): Promise<ProcessLease> => {
+    const { root, filter, cgroups, leftovers } = await running();
     const { leaseId, limits, files, layers } = request;
     const at = path.join(areas, leaseId);
+    const abandon = async () => {
+      leases.delete(leaseId);
+      await owners.drop(leaseId);
+    };
     const remove = async () => {
       await removeWorkArea(at);
-      await owners.drop(leaseId);
-      leases.delete(leaseId);
+      await abandon();
     };
     try {
       await owners.take(leaseId);
-      const cgroup = await cgroups.create(leaseId, limits);
-      const user = randomInt(USERS.from, USERS.to);
+      const user = randomInt(SANDBOX_USERS.from, SANDBOX_USERS.to);
+      const cgroup = (await cgroups?.create(leaseId, limits)) ?? unbounded(user);
       const area = await makeWorkArea(at, user, limits, files, layers);
       const plan = { root, bubblewrap, filter, area: at, user, joins: cgroup.joins, layers: area.layers };
-      const lease = new ProcessLease({ plan, area, cgroup, request, capabilities: CAPABILITIES, remove });
+      const lease = new ProcessLease({ plan, area, cgroup, request, capabilities: CAPABILITIES, remove, abandon });
       leases.set(leaseId, lease);
       return lease;
     } catch (error) {
-      await cgroups.destroy(leaseId);
-      await remove();
+      await leftovers.destroy(leaseId).catch(abandon);
       throw error instanceof LeaseError ? error : new LeaseError("the sandbox cannot be made", { cause: error });
+    }
+  };
+
+  const measure = once(async () => {
+    const { cgroups } = await running();
+    return (measured = await measureProcess(make, cgroups?.version ?? "none"));
+  });
+  const tried = async (judge: (held: Measured) => ProbeResult): Promise<ProbeResult> => {
+    try {
+      return judge(await measure());
+    } catch (error) {
+      return { available: false, reason: error instanceof Error ? error.message : String(error) };
     }
   };
 
   return {
     name: "process",
     capabilities: CAPABILITIES,
-    config: z.strictObject({}),
-    probe: async () => {
-      try {
-        const { cgroups } = await running();
-        return await probeProcess(acquire, cgroups.version);
-      } catch (error) {
-        return { available: false, reason: error instanceof Error ? error.message : String(error) };
-      }
-    },
-    acquire,
-    leftovers: async () => found(areas, (await running()).cgroups),
-    destroy: async (leaseId) => {
+    config: processConfig,
+    probe: () => tried(report),
+    prove: (given) =>
+      tried((held) => {
+        const reason = whatIsMissing(held, processConfig.parse(given));
+        return reason === null ? report(held) : { available: false, reason };
+      }),
+    acquire: async (request) => {
       const { cgroups } = await running();
+      const missing = whatIsMissing(measured ?? boundedBy(cgroups), processConfig.parse(request.config));
+      if (missing !== null) throw new LeaseError(missing);
+      return make(request);
+    },
+    leftovers: async () => (await running()).leftovers.list(),
+    destroy: async (leaseId) => {
+      const { leftovers } = await running();
       const own = leases.get(leaseId);
       if (own !== undefined) return own.end("it was destroyed");
-      await destroyAt(areas, leaseId, owners, cgroups);
+      await leftovers.destroy(leaseId);
     },
     close: async () => {
       closed = true;
+      await begin.settled();
       clearInterval(sweeper);
-      await starting?.catch(() => {});
-      clearInterval(sweeper);
-      await Promise.all([...leases.values()].map((lease) => lease.end("the provider was closed")));
+      const ends = [...leases.values()].map((lease) => lease.end("the provider was closed"));
+      const failed = (await Promise.allSettled(ends)).find((end) => end.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
     },
+  };
+}
+
+function report(held: Measured): ProbeResult {
+  return { available: true, isolation: { provider: "process", level: "process", enforced: { ...held } }, image: null };
+}
+
+/** What groups can bound, until it is measured. */
+function boundedBy(cgroups: Cgroups | null): Bounded {
+  const has = (name: "memory" | "pids") => cgroups?.controllers.has(name) ?? false;
+  return { memory: has("memory"), pids: has("pids") };
+}
+
+function unbounded(user: number): Cgroup {
+  return {
+    joins: [],
+    ranOutOfMemory: async () => false,
+    throttled: async () => 0,
+    destroy: () => endProcessesOf(user),
   };
 }
 
@@ -129,19 +174,17 @@ async function makeFolder(folder: string): Promise<void> {
   await chmod(folder, 0o711);
 }
 
-async function found(areas: string, cgroups: Cgroups): Promise<string[]> {
-  return [...new Set([...(await listWorkAreas(areas)), ...(await cgroups.list())])];
-}
-
-/** What workers left behind that were stopped without a word. */
-async function sweep(areas: string, owners: Ownership, cgroups: Cgroups): Promise<void> {
-  for (const leaseId of await found(areas, cgroups)) {
-    if (!(await owners.isHeld(leaseId))) await destroyAt(areas, leaseId, owners, cgroups);
-  }
-}
-
-async function destroyAt(areas: string, leaseId: string, owners: Ownership, cgroups: Cgroups): Promise<void> {
-  await cgroups.destroy(leaseId);
-  await removeWorkArea(path.join(areas, leaseId));
-  await owners.drop(leaseId);
+/** Does it once, and again only after a failure. */
+function once<T>(work: () => Promise<T>): (() => Promise<T>) & { settled(): Promise<void> } {
+  let asked: Promise<T> | null = null;
+  const ask = () =>
+    (asked ??= work().catch((error: unknown) => {
+      asked = null;
+      throw error;
+    }));
+  return Object.assign(ask, {
+    settled: async () => {
+      await asked?.catch(() => {});
+    },
+  });
 }

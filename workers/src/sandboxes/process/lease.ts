@@ -14,11 +14,13 @@ import type { WorkArea } from "./work-area.ts";
 export interface LeaseParts {
   readonly plan: SandboxPlan;
   readonly area: WorkArea;
-  readonly cgroup: Cgroup | null;
+  readonly cgroup: Pick<Cgroup, "ranOutOfMemory" | "throttled" | "destroy">;
   readonly request: LeaseRequest;
   readonly capabilities: ProviderCapabilities;
   /** Removes all that is left of it. Throws where something may be. */
   readonly remove: () => Promise<void>;
+  /** Leaves what is left of it to whoever sweeps. */
+  readonly abandon: () => Promise<void>;
 }
 
 export class ProcessLease implements Lease {
@@ -56,22 +58,32 @@ export class ProcessLease implements Lease {
   release = async (): Promise<void> => {
     // Given back under a running guest, it takes the guest with it.
     this.#stop.abort();
-    await this.#empty();
-    await this.#parts.remove();
+    await this.#giveBack();
   };
 
   /** As when a machine is lost. */
   async end(reason: string): Promise<void> {
     this.#gone ??= reason;
-    await this.#empty();
-    await this.#parts.remove();
+    await this.#giveBack();
+  }
+
+  throttled = (): Promise<number> => this.#parts.cgroup.throttled();
+
+  async #giveBack(): Promise<void> {
+    try {
+      await this.#empty();
+      await this.#parts.remove();
+    } catch (error) {
+      await this.#parts.abandon();
+      throw error;
+    }
   }
 
   /** Until no process is left in it. */
   async #empty(): Promise<void> {
     this.#kill();
     await this.#ended;
-    await this.#parts.cgroup?.destroy();
+    await this.#parts.cgroup.destroy();
   }
 
   /** The first process of a namespace takes all others with it, whatever they did to be left alone. */
@@ -82,7 +94,7 @@ export class ProcessLease implements Lease {
 
   async #judge({ exitCode, signal }: { exitCode: number | null; signal: string | null }): Promise<TransportEnd> {
     if (this.#gone !== null) return { kind: "gone", reason: this.#gone };
-    if (await this.#parts.cgroup?.ranOutOfMemory()) return { kind: "out of memory" };
+    if (await this.#parts.cgroup.ranOutOfMemory()) return { kind: "out of memory" };
     // No guest can reach bubblewrap itself: its own end by a signal is ours, or a stranger's.
     if (signal !== null && !this.#killed) return { kind: "gone", reason: `bubblewrap was ended by ${signal}` };
     const inner = Object.entries(constants.signals).find(([, number]) => number + 128 === exitCode)?.[0];

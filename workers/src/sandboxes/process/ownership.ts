@@ -15,18 +15,18 @@ export function createOwnership(folder: string): Ownership {
   return {
     take: async (leaseId) => {
       await mkdir(folder, { recursive: true });
-      await writeFile(file(leaseId), nameOf(process.pid) ?? "");
+      await writeFile(file(leaseId), nameOfProcess(process.pid) ?? "");
     },
     isHeld: async (leaseId) => {
       const name = await readFile(file(leaseId), "utf8").catch(() => "");
-      return name !== "" && nameOf(Number(name.split(" ")[0])) === name;
+      return name !== "" && nameOfProcess(Number(name.split(" ")[0])) === name;
     },
     drop: (leaseId) => rm(file(leaseId), { force: true }),
   };
 }
 
 /** The process id with the tick it started at; null where there is no such process. */
-function nameOf(pid: number): string | null {
+export function nameOfProcess(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

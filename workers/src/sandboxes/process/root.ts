@@ -10,7 +10,7 @@ const run = promisify(execFile);
 
 /** All of the host's programs that a task may need, and no others. */
 const COMMANDS =
-  "bash sh awk base64 basename cat chmod cmp comm cp cut date diff dirname du env expr false find fold grep gunzip gzip head id join jq ln ls md5sum mkdir mkfifo mktemp mv nl od paste printf pwd readlink realpath rm rmdir sed seq setsid sha256sum sleep sort split stat tac tail tar tee test timeout touch tr true truncate uname uniq wc which xargs yes".split(
+  "bash sh awk base64 basename cat chmod cmp comm cp cut date diff dirname du env expr false find fold grep gunzip gzip head id join jq ln ls md5sum mkdir mkfifo mktemp mv nl od paste printf pwd readlink realpath rm rmdir sed seq setsid sha256sum sleep sort split stat tac tail tar tee test timeout touch tr true truncate uname uniq unshare wc which xargs yes".split(
     " ",
   );
 /** The machine's own: one that a person installed for themselves may lie anywhere. */

@@ -4,6 +4,7 @@ import { chown, lstat, mkdir, readdir, rm, stat, writeFile } from "node:fs/promi
 import path from "node:path";
 import { promisify } from "node:util";
 import { type InputFile, type Layer, LeaseError } from "../port.ts";
+import { SANDBOX_USERS } from "./processes.ts";
 
 const run = promisify(execFile);
 
@@ -104,6 +105,12 @@ export async function removeWorkArea(at: string): Promise<void> {
     }
   }
   await rm(at, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** The user of the sandbox that it was made for; null where it is none of a sandbox. */
+export async function userOf(at: string): Promise<number | null> {
+  const { uid } = await stat(path.join(at, "work")).catch(() => ({ uid: 0 }));
+  return uid >= SANDBOX_USERS.from && uid < SANDBOX_USERS.to ? uid : null;
 }
 
 export async function listWorkAreas(base: string): Promise<string[]> {

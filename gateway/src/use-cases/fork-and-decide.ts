@@ -8,6 +8,7 @@ import {
   findDecidable,
   forkTask,
   beginPolicyChange,
+  rejudge,
   type Settled,
   settleApprovals,
   type TaskRow,
@@ -17,7 +18,6 @@ import type { ReadyDecision } from "../decisions.ts";
 import { checkDecision } from "./approvals/check-decision.ts";
 import { lostFault } from "./approvals/conflict.ts";
 import type { DecisionInput } from "./approvals/decision-input.ts";
-import { rejudge } from "./approvals/rejudge.ts";
 import { notFound } from "./not-found.ts";
 
 export interface Forked {

@@ -51,6 +51,8 @@ interface ProjectsTable {
   weight: Generated<number>;
   bootstrap: Generated<boolean>;
   policies_version: Generated<number>;
+  /** Calls that were being held then are judged once more by the sweeper. */
+  policies_changed_at: Date | null;
   self_approval: Generated<boolean>;
   retention_days: number | null;
   default_environment: string | null;

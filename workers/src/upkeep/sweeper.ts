@@ -17,6 +17,7 @@ import { sql } from "kysely";
 import type { Context } from "../context.ts";
 import { SUPERSEDED } from "@airlock/shared/domain";
 import { expireApprovals, supersedeApprovals } from "../processors/approval-processor.ts";
+import { rejudgeHeldCalls } from "./policy-changes.ts";
 import { tellWoken } from "./tell-woken.ts";
 
 const PERIOD_MS = 1_000;
@@ -46,8 +47,8 @@ interface Sweep {
 
 /**
  * Compares Postgres with the world once a second, one worker at a time: delayed tasks that are due, tasks that waited
- * too long, tasks whose sandbox nobody can prove, tasks of lost workers, parked tasks whose timer is due, approvals whose time is up or whose tool has changed,
- * and jobs that the queue may have lost.
+ * too long, tasks whose sandbox nobody can prove, tasks of lost workers, parked tasks whose timer is due, approvals
+ * whose time is up or whose tool has changed, jobs that the queue may have lost, and calls that are held against policy.
  */
 export function startSweeper(context: Context, lostAfterMs: number): { stop(): Promise<void> } {
   const { feeder } = context;
@@ -93,6 +94,7 @@ export function startSweeper(context: Context, lostAfterMs: number): { stop(): P
     if (found.jobs.length > 0) await context.queues.add(found.jobs);
     await feeder.feed();
     if (found.events.length > 0) await context.bus.publish(topics.events, found.events);
+    await rejudgeHeldCalls(context);
   }
 
   let ticking = Promise.resolve();

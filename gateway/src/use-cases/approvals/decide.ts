@@ -6,6 +6,7 @@ import {
   type Decidable,
   findAsked,
   beginPolicyChange,
+  rejudge,
   retryDeadlocks,
   settleApprovals,
 } from "@airlock/shared/db";
@@ -16,7 +17,7 @@ import { checkDecision } from "./check-decision.ts";
 import { lostFault } from "./conflict.ts";
 import { type DecisionInput, isEdited } from "./decision-input.ts";
 import { decidedRow } from "./ready-decision.ts";
-import { announceRejudged, rejudge } from "./rejudge.ts";
+import { announceRejudged } from "./rejudge.ts";
 
 export async function decideApproval(app: App, caller: Caller, given: DecisionInput): Promise<ApprovalRow> {
   const row = isId(given.id) ? await app.decisions.find(given.id) : null;

@@ -54,6 +54,21 @@ export async function replacePolicy(db: Database, policy: NewPolicy): Promise<Po
   return insertPolicy(db, policy);
 }
 
+/** The project-wide rules for these patterns that hold now. */
+export async function listProjectRules(
+  db: Database,
+  projectId: string,
+  patterns: readonly string[],
+): Promise<PolicyRow[]> {
+  const { rows } = await sql<PolicyRow>`
+    select * from policies
+    where project_id = ${projectId} and pattern = any(${patterns}::text[]) and scope = 'PROJECT' and input_hash is null
+      and (expires_at is null or expires_at > now())
+    order by id
+  `.execute(db);
+  return rows;
+}
+
 export async function deletePolicy(db: Database, projectId: string, id: string): Promise<PolicyRow | null> {
   const row = await db
     .deleteFrom("policies")

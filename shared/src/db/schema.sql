@@ -220,13 +220,15 @@ create table outbox (
   job integer not null,
   priority smallint not null,
   run_at timestamp with time zone,
-  enqueued_at timestamp with time zone
+  enqueued_at timestamp with time zone,
+  since timestamp with time zone not null default now()
 );
 alter table outbox add constraint outbox_pkey PRIMARY KEY (task_id);
 CREATE INDEX outbox_due ON public.outbox USING btree (run_at) WHERE (run_at IS NOT NULL);
 CREATE INDEX outbox_enqueued ON public.outbox USING btree (enqueued_at) WHERE (enqueued_at IS NOT NULL);
 CREATE INDEX outbox_held ON public.outbox USING btree (project_id, provider) WHERE (enqueued_at IS NOT NULL);
 CREATE INDEX outbox_of_project ON public.outbox USING btree (project_id, task_id) WHERE (run_at IS NULL);
+CREATE INDEX outbox_since ON public.outbox USING btree (project_id, since) WHERE (run_at IS NULL);
 CREATE INDEX outbox_waiting ON public.outbox USING btree (provider, project_id, priority DESC, task_id) WHERE ((enqueued_at IS NULL) AND (run_at IS NULL));
 
 create table policies (

@@ -154,6 +154,8 @@ interface OutboxTable {
   priority: number;
   run_at: Date | null;
   enqueued_at: Date | null;
+  /** When its task began to wait for a worker. */
+  since: Generated<Date>;
 }
 
 interface EventsTable {

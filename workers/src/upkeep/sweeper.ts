@@ -17,6 +17,7 @@ import { sql } from "kysely";
 import type { Context } from "../context.ts";
 import { SUPERSEDED } from "@airlock/shared/domain";
 import { expireApprovals, supersedeApprovals } from "../processors/approval-processor.ts";
+import { createAlarm } from "./alarm.ts";
 import { rejudgeHeldCalls } from "./policy-changes.ts";
 import { tellWoken } from "./tell-woken.ts";
 
@@ -52,6 +53,7 @@ interface Sweep {
  */
 export function startSweeper(context: Context, lostAfterMs: number): { stop(): Promise<void> } {
   const { feeder } = context;
+  const alarm = createAlarm(context, PERIOD_MS);
   let sweeps = 0;
 
   async function sweep(tx: Database): Promise<Sweep | null> {
@@ -95,6 +97,7 @@ export function startSweeper(context: Context, lostAfterMs: number): { stop(): P
     await feeder.feed();
     if (found.events.length > 0) await context.bus.publish(topics.events, found.events);
     await rejudgeHeldCalls(context);
+    await alarm.set();
   }
 
   let ticking = Promise.resolve();
@@ -113,6 +116,7 @@ export function startSweeper(context: Context, lostAfterMs: number): { stop(): P
     async stop() {
       clearInterval(timer);
       await ticking;
+      await alarm.stop();
     },
   };
 }

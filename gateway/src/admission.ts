@@ -1,7 +1,7 @@
 import type { Bus } from "@airlock/shared/bus";
 import { topics } from "@airlock/shared/contracts";
 import type { Database, InsertedTasks, NewBatch, NewTask } from "@airlock/shared/db";
-import { insertBatch, insertTasks } from "@airlock/shared/db";
+import { insertBatch, insertTasks, retryDeadlocks, wasRolledBack } from "@airlock/shared/db";
 import { FEED_WINDOW } from "@airlock/shared/domain";
 import type { TaskQueues } from "@airlock/shared/queue";
 import { createBatcher, type Logger } from "@airlock/shared/runtime";
@@ -60,14 +60,14 @@ export function createAdmission(parts: {
   }
 
   async function flush(tasks: NewTask[]): Promise<Admitted[]> {
-    const stored = await insertAll(db, tasks);
+    const stored = await retryDeadlocks(() => insertAll(db, inOrder(tasks)));
     tell(stored);
     return tasks.map((task) => (stored.inserted.has(task.id) ? stored.createdAt : null));
   }
 
   return {
     // Two in flight: the second gathers and travels while the first commits.
-    one: createBatcher(flush, { maxItems: MAX_GROUP, maxInFlight: 2 }),
+    one: createBatcher(flush, { maxItems: MAX_GROUP, maxInFlight: 2, changedNothing: wasRolledBack }),
     async batch(batch, tasks) {
       const stored = await db.transaction().execute(async (tx) => {
         if (!(await insertBatch(tx, batch))) return null;
@@ -82,6 +82,15 @@ export function createAdmission(parts: {
       await Promise.all(sending);
     },
   };
+}
+
+/** Two groups with the same idempotency keys wait for each other's: whoever takes them in one order waits only once. */
+function inOrder(tasks: NewTask[]): NewTask[] {
+  const place = ({ projectId, idempotencyKey }: NewTask) => (idempotencyKey === null ? "" : projectId + idempotencyKey);
+  return tasks.toSorted((a, b) => {
+    const [first, second] = [place(a), place(b)];
+    return first < second ? -1 : Number(first > second);
+  });
 }
 
 /** Labels and files are more statements, so only tasks that have some pay for a transaction around all. */

@@ -5,8 +5,12 @@ import { listFunctions } from "./functions.ts";
 import { submitTask } from "./submit-task.ts";
 
 /** One tool call as a task: what the tool answers is the task's output. */
-export async function callTool(app: App, caller: Caller, given: { path: string; input?: unknown }): Promise<TaskRow> {
-  const { path, input } = given;
+export async function callTool(
+  app: App,
+  caller: Caller,
+  given: { path: string; input?: unknown; idempotencyKey?: string | null | undefined },
+): Promise<TaskRow> {
+  const { path, input, idempotencyKey } = given;
   const fault = toolPathFault(path);
   if (fault !== null) throw new ApiError("BAD_INPUT", `path: ${fault}`);
   if (!(await isPublished(app.db, path)) && !(await isFunction(app, caller, path))) {
@@ -19,6 +23,7 @@ export async function callTool(app: App, caller: Caller, given: { path: string; 
     // Whatever the project's default is: it may not run JavaScript.
     environment: DEFAULT_ENVIRONMENT,
     input,
+    idempotencyKey,
   });
 }
 

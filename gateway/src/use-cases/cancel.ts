@@ -6,6 +6,7 @@ import {
   cancelTasks,
   findBatch,
   findTask,
+  retryDeadlocks,
   type TaskRow,
 } from "@airlock/shared/db";
 import type { App } from "../context.ts";
@@ -28,7 +29,7 @@ export async function cancelBatch(app: App, caller: Caller, id: string): Promise
 }
 
 async function cancel(app: App, caller: Caller, target: CancelTarget): Promise<void> {
-  const changed = await cancelTasks(app.db, caller.projectId, target);
+  const changed = await retryDeadlocks(() => cancelTasks(app.db, caller.projectId, target));
   const running = changed.filter((task) => task.running).map((task) => task.id);
   const ended = changed.filter((task) => !task.running).map((task): [string, number] => [task.id, task.seq]);
   // Hints only: workers and subscribers also ask Postgres.

@@ -12,6 +12,13 @@ export function batchFingerprint(label: string | null, submissions: readonly Sub
   return hash.digest();
 }
 
+/** An ended task does not change: its id says all of it. */
+export function retryFingerprint(taskId: string): Buffer {
+  return createHash("sha256")
+    .update(JSON.stringify({ retryOf: taskId }))
+    .digest();
+}
+
 function canonicalSubmission(submission: Submission): string {
   const { code, language, askedEnvironment, session, timeoutMs, queueTtlMs, priority, runAt, labels, maxToolCalls } =
     submission;

@@ -8,6 +8,7 @@ import {
   findDecidable,
   forkTask,
   beginPolicyChange,
+  rejudge,
   type Settled,
   settleApprovals,
   type TaskRow,
@@ -17,7 +18,7 @@ import type { ReadyDecision } from "../decisions.ts";
 import { checkDecision } from "./approvals/check-decision.ts";
 import { lostFault } from "./approvals/conflict.ts";
 import type { DecisionInput } from "./approvals/decision-input.ts";
-import { rejudge } from "./approvals/rejudge.ts";
+import { rememberFaults } from "./approvals/remember.ts";
 import { notFound } from "./not-found.ts";
 
 export interface Forked {
@@ -85,6 +86,8 @@ async function checkAll(
     if (checked instanceof ApiError) throw checked;
     ready.push(checked);
   }
+  const [fault] = (await rememberFaults(tx, ready)).values();
+  if (fault) throw fault;
   return ready;
 }
 

@@ -10,10 +10,11 @@ import {
   listFunctionsOf,
   putFunction,
   retryDeadlocks,
+  supersede,
 } from "@airlock/shared/db";
 import { answerSchemaFault, ApiError, canonicalJson, type Language, toolPathFault } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
-import { announceRejudged, supersede } from "./approvals/rejudge.ts";
+import { announceRejudged } from "./approvals/rejudge.ts";
 import { chooseEnvironments } from "./environments/choose.ts";
 import { Faults } from "./faults.ts";
 import { notFound } from "./not-found.ts";

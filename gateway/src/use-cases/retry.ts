@@ -3,12 +3,22 @@ import { type Caller, findTask, labelsOf, listInputFiles, type NewTask, type Tas
 import { ApiError, hasEnded } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
 import { chooseEnvironments, type KnownEnvironment } from "./environments/choose.ts";
+import { Faults } from "./faults.ts";
+import { retryFingerprint } from "./fingerprint.ts";
 import { freshRow, newTasks } from "./new-task.ts";
 import { notFound } from "./not-found.ts";
-import type { Submission } from "./validate-submission.ts";
+import { theSameTask } from "./submit-task.ts";
+import { checkName, type Submission } from "./validate-submission.ts";
 
 /** The same submission again, now, on its own: neither the batch nor the idempotency key of the old task. */
-export async function retryTask(app: App, caller: Caller, id: string): Promise<TaskRow> {
+export async function retryTask(
+  app: App,
+  caller: Caller,
+  { id, idempotencyKey = null }: { id: string; idempotencyKey?: string | null | undefined },
+): Promise<TaskRow> {
+  const faults = new Faults();
+  checkName(idempotencyKey, "idempotencyKey", faults);
+  faults.throwIfAny();
   const old = isId(id) ? await findTask(app.db, caller.projectId, id) : null;
   if (old === null) throw notFound("task");
   if (!hasEnded(old.status)) {
@@ -23,9 +33,11 @@ export async function retryTask(app: App, caller: Caller, id: string): Promise<T
     listInputFiles(app.db, old.id),
   ]);
   const submission = submissionOf(old, environment, labels.get(old.id) ?? []);
-  const [task] = newTasks(caller, [submission], { retryOf: old.id, files: [files] }) as [NewTask];
+  const fingerprint = idempotencyKey === null ? null : retryFingerprint(old.id);
+  const origin = { retryOf: old.id, files: [files], idempotencyKey, fingerprint };
+  const [task] = newTasks(caller, [submission], origin) as [NewTask];
   const createdAt = await app.admission.one(task);
-  if (createdAt === null) throw new Error("a task without an idempotency key was not inserted");
+  if (createdAt === null) return theSameTask(app, task);
   app.metrics.submitted("retry", 1);
   return freshRow(task, createdAt);
 }

@@ -25,7 +25,7 @@ export async function submitTask(app: App, caller: Caller, given: SubmissionInpu
 }
 
 /** The task that holds the idempotency key already. The insert waited for a racing twin, so it can be read now. */
-async function theSameTask(app: App, { projectId, idempotencyKey, fingerprint }: NewTask): Promise<TaskRow> {
+export async function theSameTask(app: App, { projectId, idempotencyKey, fingerprint }: NewTask): Promise<TaskRow> {
   const task = await findTaskByIdempotencyKey(app.db, projectId, idempotencyKey as string);
   if (task === null || !task.fingerprint || !fingerprint) throw new Error("an idempotency key is taken and not there");
   if (task.fingerprint.equals(fingerprint)) return task;

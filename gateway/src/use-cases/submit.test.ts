@@ -165,3 +165,23 @@ test("tasks of one burst have seeds of their own", async () => {
   `.execute(gateway.db);
   expect(rows[0]?.distinct).toBe(rows[0]?.all);
 });
+
+test("a task retried twice with one idempotency key is retried once; another task is a conflict", async () => {
+  const retry = `mutation ($id: ID!, $idempotencyKey: String) {
+    retryTask(id: $id, idempotencyKey: $idempotencyKey) { id retryOf { id } } }`;
+  const ended = async (): Promise<string> => {
+    const { submitTask } = await gateway.admin.data<Submitted>(SUBMIT, { input: { code: "return 1" } });
+    await gateway.admin.data("mutation ($id: ID!) { cancelTask(id: $id) { id } }", { id: submitTask.id });
+    return submitTask.id;
+  };
+  const [one, other] = [await ended(), await ended()];
+  const given = { id: one, idempotencyKey: "retried once" };
+  const answers = await Promise.all(Array.from({ length: 5 }, () => gateway.admin.data(retry, given)));
+  expect(answers[0]).toMatchObject({ retryTask: { retryOf: { id: one } } });
+  expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+  expect(await gateway.admin.failure(retry, { ...given, id: other })).toMatchObject({ code: "CONFLICT" });
+  const submission = { code: "return 1", idempotencyKey: given.idempotencyKey };
+  expect(await gateway.admin.failure(SUBMIT, { input: submission })).toMatchObject({ code: "CONFLICT" });
+  expect(await gateway.admin.data(retry, { id: one })).not.toEqual(answers[0]);
+  expect((await gateway.admin.failure(retry, { ...given, idempotencyKey: "" })).code).toBe("BAD_INPUT");
+});

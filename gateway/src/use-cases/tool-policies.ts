@@ -7,12 +7,13 @@ import {
   listConfiguredPolicies,
   beginPolicyChange,
   type PolicyRow,
+  rejudge,
   replacePolicy,
   retryDeadlocks,
 } from "@airlock/shared/db";
 import { patternFault, type PolicyMode } from "@airlock/shared/domain";
 import type { App } from "../context.ts";
-import { announceRejudged, rejudge } from "./approvals/rejudge.ts";
+import { announceRejudged } from "./approvals/rejudge.ts";
 import { configOwned } from "./config-owned.ts";
 import { Faults } from "./faults.ts";
 import { notFound } from "./not-found.ts";

@@ -70,6 +70,18 @@ test("a tool is called as a task of its own", async () => {
   expect(task).toMatchObject({ code: 'return await tools["util"]["echo"](input)', input: JSON.stringify(input) });
 });
 
+test("a tool called twice with one idempotency key is one task; with another input it is a conflict", async () => {
+  const call = `mutation ($path: String!, $input: JSON!, $idempotencyKey: String) {
+    callTool(path: $path, input: $input, idempotencyKey: $idempotencyKey) { id } }`;
+  const given = { path: "util.echo", input: { value: 1 }, idempotencyKey: "called once" };
+  const answers = await Promise.all(Array.from({ length: 5 }, () => admin.data(call, given)));
+  expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+  for (const other of [{ input: { value: 2 } }, { path: MAIL }])
+    expect(await admin.failure(call, { ...given, ...other })).toMatchObject({ code: "CONFLICT" });
+  expect(await admin.data(call, { ...given, idempotencyKey: null })).not.toEqual(answers[0]);
+  expect((await admin.failure(call, { ...given, idempotencyKey: "" })).code).toBe("BAD_INPUT");
+});
+
 test.each([
   "",
   "util",

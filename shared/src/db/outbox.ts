@@ -48,11 +48,11 @@ export async function takeWaiting(db: Database, provider: string, window: number
   return rows.toSorted((a, b) => b.priority - a.priority || (a.task_id < b.task_id ? -1 : 1)).map(toJob);
 }
 
-/** Delayed tasks whose time has come become runnable. */
+/** Delayed tasks whose time has come become runnable: since then they wait. */
 export async function releaseDue(db: Database): Promise<number> {
   const result = await db
     .updateTable("outbox")
-    .set({ run_at: null })
+    .set({ run_at: null, since: sql<Date>`run_at` })
     .where("run_at", "<=", sql<Date>`now()`)
     .executeTakeFirst();
   return Number(result.numUpdatedRows);

@@ -54,6 +54,21 @@ export async function replacePolicy(db: Database, policy: NewPolicy): Promise<Po
   return insertPolicy(db, policy);
 }
 
+/** The project-wide rules for these patterns that hold now. */
+export async function listProjectRules(
+  db: Database,
+  projectId: string,
+  patterns: readonly string[],
+): Promise<PolicyRow[]> {
+  const { rows } = await sql<PolicyRow>`
+    select * from policies
+    where project_id = ${projectId} and pattern = any(${patterns}::text[]) and scope = 'PROJECT' and input_hash is null
+      and (expires_at is null or expires_at > now())
+    order by id
+  `.execute(db);
+  return rows;
+}
+
 export async function deletePolicy(db: Database, projectId: string, id: string): Promise<PolicyRow | null> {
   const row = await db
     .deleteFrom("policies")
@@ -77,10 +92,19 @@ export async function listConfiguredPolicies(db: Database, projectId: string, pa
 
 /**
  * Before a change, in its transaction: of two at once the later one judges with the earlier one in force, and no task
- * that is claimed after it is judged by what a worker remembers from before.
+ * that is claimed after it is judged by what a worker remembers from before. Calls that are being held meanwhile are
+ * found by its time.
  */
 export async function beginPolicyChange(tx: Database, projectId: string): Promise<void> {
-  await sql`update projects set policies_version = policies_version + 1 where id = ${projectId}`.execute(tx);
+  await sql`
+    update projects set policies_version = policies_version + 1, policies_changed_at = clock_timestamp()
+    where id = ${projectId}
+  `.execute(tx);
+}
+
+/** At the end of a change that took its time: calls were judged as before until its transaction ends. */
+export async function notePolicyChange(tx: Database, projectId: string): Promise<void> {
+  await sql`update projects set policies_changed_at = clock_timestamp() where id = ${projectId}`.execute(tx);
 }
 
 /** Those that hold now, the oldest first. */

@@ -20,10 +20,8 @@ export async function queueStats(db: Database, projectId: string): Promise<Queue
       (select count(*)::integer from tasks
         where project_id = ${projectId} and status = 'RUNNING' and worker_id is not null) as running,
       (select count(*)::integer from tasks where project_id = ${projectId} and status = 'PARKED') as parked,
-      (select least(extract(epoch from now() - greatest(t.created_at, t.run_at)) * 1000, 2147483647)::integer
-        from tasks t where t.id = (
-          select task_id from outbox where project_id = ${projectId} and run_at is null order by task_id limit 1
-        )) as "oldestWaitingMs",
+      (select least(extract(epoch from now() - since) * 1000, 2147483647)::integer from outbox
+        where project_id = ${projectId} and run_at is null order by since limit 1) as "oldestWaitingMs",
       f."lastMinute" as "finishedLastMinute", f."lastFive" as "finishedLastFiveMinutes"
     from (
       select coalesce(sum(finished) filter (where since > now() - interval '1 minute'), 0)::integer as "lastMinute",

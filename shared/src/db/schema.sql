@@ -221,13 +221,15 @@ create table outbox (
   job integer not null,
   priority smallint not null,
   run_at timestamp with time zone,
-  enqueued_at timestamp with time zone
+  enqueued_at timestamp with time zone,
+  since timestamp with time zone not null default now()
 );
 alter table outbox add constraint outbox_pkey PRIMARY KEY (task_id);
 CREATE INDEX outbox_due ON public.outbox USING btree (run_at) WHERE (run_at IS NOT NULL);
 CREATE INDEX outbox_enqueued ON public.outbox USING btree (enqueued_at) WHERE (enqueued_at IS NOT NULL);
 CREATE INDEX outbox_held ON public.outbox USING btree (project_id, provider) WHERE (enqueued_at IS NOT NULL);
 CREATE INDEX outbox_of_project ON public.outbox USING btree (project_id, task_id) WHERE (run_at IS NULL);
+CREATE INDEX outbox_since ON public.outbox USING btree (project_id, since) WHERE (run_at IS NULL);
 CREATE INDEX outbox_waiting ON public.outbox USING btree (provider, project_id, priority DESC, task_id) WHERE ((enqueued_at IS NULL) AND (run_at IS NULL));
 
 create table policies (
@@ -249,6 +251,7 @@ alter table policies add constraint policies_project_id_fkey FOREIGN KEY (projec
 alter table policies add constraint policies_mode_check CHECK ((mode = ANY (ARRAY['AUTO'::text, 'REQUIRED'::text, 'DENY'::text])));
 alter table policies add constraint policies_scope_check CHECK ((scope = ANY (ARRAY['TASK'::text, 'SESSION'::text, 'PROJECT'::text])));
 alter table policies add constraint policies_source_check CHECK ((source = ANY (ARRAY['API'::text, 'CONFIG'::text])));
+CREATE INDEX policies_lapse ON public.policies USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 CREATE INDEX policies_of_project ON public.policies USING btree (project_id, id);
 
 create table projects (
@@ -261,12 +264,14 @@ create table projects (
   policies_version integer not null default 0,
   retention_days integer,
   default_environment text,
-  configured text[] not null default '{}'::text[]
+  configured text[] not null default '{}'::text[],
+  policies_changed_at timestamp with time zone
 );
 alter table projects add constraint projects_pkey PRIMARY KEY (id);
 alter table projects add constraint projects_retention_days_check CHECK ((retention_days > 0));
 alter table projects add constraint projects_weight_check CHECK (((weight >= 1) AND (weight <= 100)));
 CREATE UNIQUE INDEX projects_bootstrap ON public.projects USING btree (bootstrap) WHERE bootstrap;
+CREATE INDEX projects_policies_changed ON public.projects USING btree (policies_changed_at) WHERE (policies_changed_at IS NOT NULL);
 
 create table search_backlog (
   task_id uuid not null

@@ -51,6 +51,8 @@ interface ProjectsTable {
   weight: Generated<number>;
   bootstrap: Generated<boolean>;
   policies_version: Generated<number>;
+  /** Calls that were being held then are judged once more by the sweeper. */
+  policies_changed_at: Date | null;
   self_approval: Generated<boolean>;
   retention_days: number | null;
   default_environment: string | null;
@@ -155,6 +157,8 @@ interface OutboxTable {
   priority: number;
   run_at: Date | null;
   enqueued_at: Date | null;
+  /** When its task began to wait for a worker. */
+  since: Generated<Date>;
 }
 
 interface EventsTable {

@@ -101,6 +101,40 @@ describe("the sweeper", () => {
   });
 });
 
+describe("sleepers", () => {
+  beforeEach(async () => {
+    worker = await openTestWorker();
+  });
+  afterEach(close);
+
+  it("wake when they are due, not with the next sweep", async () => {
+    const { db } = worker.context;
+    const ids: string[] = [];
+    for (let i = 0; i < 9; i++) ids.push((await worker.claim(await worker.submit())).id);
+    const nothing = { calls: [], updates: [], approvals: [], events: [], outputChars: 0, activeMs: 0, end: null };
+    for (const taskId of ids) {
+      const parking = { wakes: 0, wakeAt: new Date(), waitingFor: "timer", kept: null };
+      await worker.context.store.write({ ...nothing, taskId, fence: 1, parking });
+    }
+    // Nine moments of one second, in the middle of the second after next.
+    await sql`
+      update tasks t set wake_at = now() + interval '2.5 seconds' + n.ordinality * interval '0.11 seconds'
+      from unnest(${ids}::uuid[]) with ordinality as n (id, ordinality) where t.id = n.id
+    `.execute(db);
+    const due = new Map(
+      (await db.selectFrom("tasks").select(["id", "wake_at"]).execute()).map((row) => [row.id, row.wake_at]),
+    );
+    sweep();
+    const woken = () => db.selectFrom("outbox").select(["task_id", "since"]).execute();
+    await expect.poll(async () => (await woken()).length, patience).toBe(ids.length);
+    const late = (await woken()).map(({ task_id, since }) => since.getTime() - (due.get(task_id)?.getTime() ?? 0));
+    late.sort((a, b) => a - b);
+    expect(late[0]).toBeGreaterThanOrEqual(0);
+    // The median: by sweeps alone it is half a second.
+    expect(late[4]).toBeLessThan(250);
+  });
+});
+
 describe("a provider that no worker can prove", () => {
   beforeEach(async () => {
     worker = await openTestWorker();

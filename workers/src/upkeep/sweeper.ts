@@ -17,6 +17,8 @@ import { sql } from "kysely";
 import type { Context } from "../context.ts";
 import { SUPERSEDED } from "@airlock/shared/domain";
 import { expireApprovals, supersedeApprovals } from "../processors/approval-processor.ts";
+import { createAlarm } from "./alarm.ts";
+import { rejudgeHeldCalls } from "./policy-changes.ts";
 import { tellWoken } from "./tell-woken.ts";
 
 const PERIOD_MS = 1_000;
@@ -46,11 +48,12 @@ interface Sweep {
 
 /**
  * Compares Postgres with the world once a second, one worker at a time: delayed tasks that are due, tasks that waited
- * too long, tasks whose sandbox nobody can prove, tasks of lost workers, parked tasks whose timer is due, approvals whose time is up or whose tool has changed,
- * and jobs that the queue may have lost.
+ * too long, tasks whose sandbox nobody can prove, tasks of lost workers, parked tasks whose timer is due, approvals
+ * whose time is up or whose tool has changed, jobs that the queue may have lost, and calls that are held against policy.
  */
 export function startSweeper(context: Context, lostAfterMs: number): { stop(): Promise<void> } {
   const { feeder } = context;
+  const alarm = createAlarm(context, PERIOD_MS);
   let sweeps = 0;
 
   async function sweep(tx: Database): Promise<Sweep | null> {
@@ -93,6 +96,8 @@ export function startSweeper(context: Context, lostAfterMs: number): { stop(): P
     if (found.jobs.length > 0) await context.queues.add(found.jobs);
     await feeder.feed();
     if (found.events.length > 0) await context.bus.publish(topics.events, found.events);
+    await rejudgeHeldCalls(context);
+    await alarm.set();
   }
 
   let ticking = Promise.resolve();
@@ -111,6 +116,7 @@ export function startSweeper(context: Context, lostAfterMs: number): { stop(): P
     async stop() {
       clearInterval(timer);
       await ticking;
+      await alarm.stop();
     },
   };
 }

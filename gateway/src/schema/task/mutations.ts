@@ -26,14 +26,25 @@ builder.mutationFields((t) => ({
     type: TaskType,
     scope: "submit",
     description: "A new task with an empty journal, `retryOf` the old one: effects happen again.",
-    args: { id: t.arg.id({ required: true }) },
-    resolve: (_, { id }, { app, caller }) => retryTask(app, caller, id),
+    args: {
+      id: t.arg.id({ required: true }),
+      idempotencyKey: t.arg.string({
+        description: "The same key for the same task always answers with the same retry.",
+      }),
+    },
+    resolve: (_, args, { app, caller }) => retryTask(app, caller, args),
   }),
   callTool: t.field({
     type: TaskType,
     scope: "submit",
     description: "One tool call as a task.",
-    args: { path: t.arg.string({ required: true }), input: t.arg({ type: "JSON", required: true }) },
+    args: {
+      path: t.arg.string({ required: true }),
+      input: t.arg({ type: "JSON", required: true }),
+      idempotencyKey: t.arg.string({
+        description: "The same key and call always answer with the same task; another call is a CONFLICT.",
+      }),
+    },
     resolve: (_, args, { app, caller }) => callTool(app, caller, args),
   }),
   forkTask: t.field({

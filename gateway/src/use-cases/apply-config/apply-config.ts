@@ -5,12 +5,13 @@ import {
   type Database,
   ensureBootstrapProject,
   findProject,
+  rejudge,
   retryDeadlocks,
   type Settled,
 } from "@airlock/shared/db";
 import { sql } from "kysely";
 import type { App } from "../../context.ts";
-import { announceRejudged, rejudge } from "../approvals/rejudge.ts";
+import { announceRejudged } from "../approvals/rejudge.ts";
 import { announceEnvironments } from "../environments/change.ts";
 import { applyEnvironments } from "./environments.ts";
 import { applyPolicies } from "./policies.ts";

@@ -6,6 +6,7 @@ export function settledFault(row: Decidable): ApiError | null {
   const at = row.decided_at === null ? "" : ` at ${row.decided_at.toISOString()}`;
   switch (row.status) {
     case "PENDING":
+      if (row.cancelling) return conflict("the approval's task is being cancelled; nothing of it is decided any more");
       return row.expired ? conflict(`the approval expired at ${row.expires_at.toISOString()}`) : null;
     case "APPROVED":
     case "DENIED":

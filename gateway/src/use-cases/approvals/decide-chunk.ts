@@ -13,6 +13,7 @@ import { checkDecision } from "./check-decision.ts";
 import { lostFault } from "./conflict.ts";
 import { type DecisionInput, isEdited } from "./decision-input.ts";
 import { decidedRow } from "./ready-decision.ts";
+import { rememberFaults } from "./remember.ts";
 
 export interface Item {
   readonly given: DecisionInput;
@@ -33,7 +34,10 @@ export async function decideChunk(
   items: readonly Item[],
 ): Promise<{ results: DecisionResult[]; patterns: string[] }> {
   const asked = await askedOf(app, items);
-  const checked = items.map(({ given, row }) => checkDecision(caller, given, row, asked.get(row?.id ?? "") ?? null));
+  const checked = await refuseForgotten(
+    app,
+    items.map(({ given, row }) => checkDecision(caller, given, row, asked.get(row?.id ?? "") ?? null)),
+  );
   const ready = checked.filter((decision): decision is ReadyDecision => !(decision instanceof ApiError));
   const { ids, at } = await app.decisions.many(ready);
   const lost = await readAgain(
@@ -41,7 +45,7 @@ export async function decideChunk(
     ready.filter(({ outcome }) => !ids.has(outcome.id)),
   );
   const results = items.map(({ given, row }, place): DecisionResult => {
-    const decision = checked[place] as ReadyDecision | ApiError;
+    const decision = checked[place] as Checked;
     if (decision instanceof ApiError) return { id: given.id, approval: null, fault: decision };
     if (row === null || at === null || !ids.has(row.id)) {
       return { id: given.id, approval: null, fault: lostFault(lost.get(decision.outcome.id) ?? null) };
@@ -52,6 +56,14 @@ export async function decideChunk(
     policy !== null && ids.has(outcome.id) ? [policy.pattern] : [],
   );
   return { results, patterns };
+}
+
+type Checked = ReadyDecision | ApiError;
+
+async function refuseForgotten(app: App, checked: readonly Checked[]): Promise<Checked[]> {
+  const ready = checked.filter((decision): decision is ReadyDecision => !(decision instanceof ApiError));
+  const faults = await rememberFaults(app.db, ready);
+  return checked.map((decision) => (decision instanceof ApiError ? decision : (faults.get(decision) ?? decision)));
 }
 
 async function askedOf(app: App, items: readonly Item[]): Promise<Map<string, Asked>> {

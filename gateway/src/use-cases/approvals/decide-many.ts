@@ -1,9 +1,16 @@
 import { isId } from "@airlock/shared/contracts";
-import { type Caller, type Decidable, findDecidable, findPending, type PendingFilter } from "@airlock/shared/db";
+import {
+  type Caller,
+  CHUNK,
+  cut,
+  type Decidable,
+  findDecidable,
+  findPending,
+  type PendingFilter,
+} from "@airlock/shared/db";
 import { ApiError, DECISION_LIMITS, type Decision } from "@airlock/shared/domain";
 import type { App } from "../../context.ts";
 import { unstorable } from "../texts.ts";
-import { CHUNK, cut } from "./chunks.ts";
 import { decideChunk, type DecisionResult, type Item } from "./decide-chunk.ts";
 import { type DecisionInput, reasonFault } from "./decision-input.ts";
 import { rejudgeProject } from "./rejudge.ts";

@@ -96,6 +96,20 @@ describe("what is not pending any more is refused, and says why", () => {
     expect(await statusOf(task.id)).toBe("CANCELLED");
   });
 
+  test("the task is to be cancelled, and its worker, lost or not told, has not ended it yet", async () => {
+    const task = await parkTask(gateway.db, projectId, { running: true });
+    await admin.data(CANCEL, { id: task.id });
+    expect(await statusOf(task.id)).toBe("RUNNING");
+    for (const decision of [
+      approve(task.approval),
+      deny(task.approval),
+      approve(task.approval, { remember: "TASK" }),
+    ]) {
+      const failure = await alice.failure(DECIDE, decision);
+      expect(failure).toMatchObject({ code: "CONFLICT", message: expect.stringContaining("is being cancelled") });
+    }
+  });
+
   test("its time is up, whether or not the sweeper has been there", async () => {
     const task = await parkTask(gateway.db, projectId, { asks: [{ expiresInMs: -1 }] });
     for (const swept of [false, true]) {

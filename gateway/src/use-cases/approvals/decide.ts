@@ -6,6 +6,7 @@ import {
   type Decidable,
   findAsked,
   beginPolicyChange,
+  rejudge,
   retryDeadlocks,
   settleApprovals,
 } from "@airlock/shared/db";
@@ -16,7 +17,8 @@ import { checkDecision } from "./check-decision.ts";
 import { lostFault } from "./conflict.ts";
 import { type DecisionInput, isEdited } from "./decision-input.ts";
 import { decidedRow } from "./ready-decision.ts";
-import { announceRejudged, rejudge } from "./rejudge.ts";
+import { rememberFaults } from "./remember.ts";
+import { announceRejudged } from "./rejudge.ts";
 
 export async function decideApproval(app: App, caller: Caller, given: DecisionInput): Promise<ApprovalRow> {
   const row = isId(given.id) ? await app.decisions.find(given.id) : null;
@@ -45,6 +47,8 @@ async function takeAndRemember(app: App, decision: ReadyDecision, pattern: strin
   const { settled, rejudged } = await retryDeadlocks(() =>
     app.db.transaction().execute(async (tx) => {
       await beginPolicyChange(tx, projectId);
+      const fault = (await rememberFaults(tx, [decision])).get(decision);
+      if (fault) throw fault;
       const settled = await settleApprovals(tx, [outcome], "live", [consequence]);
       return { settled, rejudged: settled.at === null ? [] : await rejudge(tx, projectId, [pattern]) };
     }),

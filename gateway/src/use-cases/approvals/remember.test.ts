@@ -1,8 +1,8 @@
-import { findTask, listPolicies, type PolicyRow } from "@airlock/shared/db";
-import { afterAll, beforeEach, beforeAll, expect, test } from "vitest";
+import { findTask, insertPolicy, listPolicies, type PolicyRow } from "@airlock/shared/db";
+import { afterAll, beforeEach, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../../testing/client.ts";
 import { startTestGateway, type TestGateway } from "../../../testing/gateway.ts";
-import { DECIDE, DECIDE_MANY } from "../../../testing/operations.ts";
+import { DECIDE, DECIDE_MANY, SET_POLICY } from "../../../testing/operations.ts";
 import { type AskedFor, MAIL, parkTask, parkTasks, publishTestTools } from "../../../testing/parked-task.ts";
 
 let gateway: TestGateway;
@@ -72,6 +72,56 @@ test("remembering for the whole project needs an admin, and nothing is decided w
   expect([await policies(), await statusOf(id)]).toEqual([[], "PARKED"]);
   await admin.data(DECIDE, decide(approval, { remember: "PROJECT" }));
   expect(await policies()).toMatchObject([{ scope: "PROJECT", scope_id: null, input_hash: bytes(approval) }]);
+});
+
+const rules = async () => (await policies()).map(({ mode, scope, created_by }) => [mode, scope, created_by]);
+const everywhere = { remember: "PROJECT", rememberAnyInput: true };
+
+describe("remembering a tool for the whole project, whatever the input", () => {
+  const setRule = (mode: string) => admin.data(SET_POLICY, { pattern: MAIL, mode });
+
+  test("replaces the rule that held the call: in a tie it would win, and ask again", async () => {
+    await setRule("REQUIRED");
+    const [first, second] = await parkTasks(gateway.db, projectId, 2);
+    await admin.data(DECIDE, decide(first?.approval as AskedFor, everywhere));
+    expect(await rules()).toEqual([["AUTO", "PROJECT", "k"]]);
+    expect(await statusOf(second?.id ?? "")).toBe("QUEUED");
+  });
+
+  test("many at once replace it too, with one rule", async () => {
+    await setRule("REQUIRED");
+    const tasks = await parkTasks(gateway.db, projectId, 3);
+    const inputs = tasks.slice(1).map(({ approval }) => decide(approval, everywhere).input);
+    await admin.data(DECIDE_MANY, { inputs });
+    expect(await rules()).toEqual([["AUTO", "PROJECT", "k"]]);
+    expect(await statusOf(tasks[0]?.id ?? "")).toBe("QUEUED");
+  });
+
+  test("leaves rules for one task, session or input, and for other patterns", async () => {
+    await setRule("REQUIRED");
+    await admin.data(SET_POLICY, { pattern: "mail.*", mode: "REQUIRED" });
+    const [first, second] = await parkTasks(gateway.db, projectId, 2, { task: { session: "s" } });
+    await admin.data(DECIDE, decide(first?.approval as AskedFor, { decision: "DENY", remember: "TASK" }));
+    await admin.data(DECIDE, decide(second?.approval as AskedFor, everywhere));
+    const found = (await rules()).map(([mode, scope]) => `${mode} ${scope}`);
+    expect(found.sort()).toEqual(["AUTO PROJECT", "DENY TASK", "REQUIRED PROJECT"]);
+  });
+
+  test.each([
+    ["is denied", "DENY", "API", "denies"],
+    ["is set by the configuration file", "REQUIRED", "CONFIG", "airlock.config.ts"],
+  ] as const)("is refused where it %s, and nothing is decided", async (_, mode, source, said) => {
+    const [one, two] = await parkTasks(gateway.db, projectId, 2);
+    const rule = { projectId, pattern: MAIL, mode, scope: "PROJECT", scopeId: null, inputHash: null } as const;
+    await insertPolicy(gateway.db, { ...rule, expiresAt: null, approvalMs: null, createdBy: "operator", source });
+    const conflict = { code: "CONFLICT", message: expect.stringContaining(said) };
+    expect(await admin.failure(DECIDE, decide(one?.approval as AskedFor, everywhere))).toMatchObject(conflict);
+    const inputs = [decide(one?.approval as AskedFor, everywhere).input, decide(two?.approval as AskedFor, {}).input];
+    const { decideApprovals } = await admin.data<{ decideApprovals: object[] }>(DECIDE_MANY, { inputs });
+    expect(decideApprovals).toMatchObject([{ errorCode: "CONFLICT", approval: null }, { errorCode: null }]);
+    expect(await rules()).toEqual([[mode, "PROJECT", "operator"]]);
+    expect([await statusOf(one?.id ?? ""), await statusOf(two?.id ?? "")]).toEqual(["PARKED", "QUEUED"]);
+  });
 });
 
 test("an edited input is remembered only as any input", async () => {

@@ -46,7 +46,10 @@ interface Remembered extends NewPolicy {
   readonly actor: string;
 }
 
-/** One that a thousand decisions ask for alike is stored, and audited, once. */
+/**
+ * One that a thousand decisions ask for alike is stored, and audited, once. The project's rule for a pattern is one, as
+ * where an operator sets it: it is replaced, but for what a decision cannot change (a file's rule, a denial).
+ */
 function insertPolicies(policies: readonly Remembered[]): RawBuilder<unknown> {
   const column = <K extends keyof Remembered>(key: K) => policies.map((policy) => policy[key]);
   return sql`, wanted as (
@@ -61,10 +64,14 @@ function insertPolicies(policies: readonly Remembered[]): RawBuilder<unknown> {
       approval_ms, created_by
     ) where ${isSettled("r")} and not exists (
       select from policies o
-      where o.project_id = r.project_id and o.pattern = r.pattern and o.mode = r.mode and o.scope = r.scope
+      where not (r.scope = 'PROJECT' and r.input_hash is null) and o.project_id = r.project_id and o.pattern = r.pattern and o.mode = r.mode and o.scope = r.scope
         and o.scope_id is not distinct from r.scope_id and o.input_hash is not distinct from r.input_hash
         and o.expires_at is not distinct from r.expires_at
     )
+  ), replaced as (
+    delete from policies o using wanted r
+    where r.scope = 'PROJECT' and r.input_hash is null and o.project_id = r.project_id and o.pattern = r.pattern
+      and o.scope = 'PROJECT' and o.input_hash is null and o.source = 'API' and (o.mode <> 'DENY' or r.mode = 'DENY')
   ), remembered as (
     insert into policies (
       id, project_id, pattern, mode, scope, scope_id, input_hash, expires_at, approval_ms, created_by

@@ -12,10 +12,13 @@ export type Decidable = ApprovalRow & {
   readonly self_approval: boolean;
   /** Its time is up by the database's clock, whether or not the sweeper has been there. */
   readonly expired: boolean;
+  /** Its task is to be cancelled, and has not ended yet. */
+  readonly cancelling: boolean;
 };
 
 const SELECT = sql`
-  select p.*, t.submitted_by, t.session, o.self_approval, p.expires_at <= now() as expired
+  select p.*, t.submitted_by, t.session, o.self_approval, p.expires_at <= now() as expired,
+    t.cancel_requested_at is not null as cancelling
   from approvals p join tasks t on t.id = p.task_id join projects o on o.id = p.project_id
 `;
 

@@ -29,7 +29,8 @@ export interface Settled extends Woken {
 /**
  * Settles many approvals and wakes their tasks, in one statement: the task's row is locked first, as parking does. Of
  * two racing decisions one changes the row; the other finds it settled. `when` guards by the database's clock: a
- * decision needs an approval that has not expired, an expiry one that has. An approval may appear once.
+ * decision needs an approval that has not expired, an expiry one that has. Nothing is settled for a task that is to be
+ * cancelled: its worker, which may not have heard of it, would run what was approved. An approval may appear once.
  */
 export async function settleApprovals(
   db: Database,
@@ -53,7 +54,8 @@ export async function settleApprovals(
         ["text", column("answer")],
       ])} as a (id, status, input_hash, decided_by, reason, edited_input, answer)
     ), locked as (
-      select id from tasks where id in (select p.task_id from approvals p join asked using (id))
+      select id from tasks
+      where id in (select p.task_id from approvals p join asked using (id)) and cancel_requested_at is null
       order by id for update
     ), settled as (
       update approvals p set
@@ -61,6 +63,7 @@ export async function settleApprovals(
         edited_input = coalesce(a.edited_input, p.edited_input), answer = a.answer
       from asked a
       where (select count(*) from locked) > 0 and p.id = a.id and p.status || '' = 'PENDING' and ${guard}
+        and (p.task_id in (select id from locked)) is true
         and (a.input_hash is null or p.input_hash = decode(a.input_hash, 'hex'))
       returning p.id, p.task_id, p.status, p.decided_by
     ), counted as (

@@ -42,6 +42,11 @@ async function running(asked = 1, expiresInMs = 60_000): Promise<Held> {
   const task = newTask(projectId);
   await insertTasks(db, [task], 10_000);
   await claimTasks(db, [{ taskId: task.id, job: 1, isolation: "{}", image: null }], workerId);
+  return { taskId: task.id, workerId, approvals: await hold(task.id, asked, expiresInMs) };
+}
+
+/** What a running segment writes for calls that wait for a person. */
+async function hold(taskId: string, asked: number, expiresInMs = 60_000): Promise<string[]> {
   const inputHash = Buffer.alloc(32, 7);
   const approvals = Array.from({ length: asked }, (_, callIndex) => ({
     id: newId(),
@@ -59,8 +64,8 @@ async function running(asked = 1, expiresInMs = 60_000): Promise<Held> {
     ...{ approvalId: id, wakeAt: null, output: null, errorCode: null, errorMessage: null },
     ...{ startedAt: null, finishedAt: null, completion: null },
   }));
-  await writeSegments(db, [{ ...nothing, taskId: task.id, fence: 1, calls, approvals, end: null, parking: null }]);
-  return { taskId: task.id, workerId, approvals: approvals.map(({ id }) => id) };
+  await writeSegments(db, [{ ...nothing, taskId, fence: 1, calls, approvals, end: null, parking: null }]);
+  return approvals.map(({ id }) => id);
 }
 
 const parking = ({ taskId }: Held, wakes = 0): SegmentWrite => ({
@@ -230,6 +235,23 @@ describe("the wake path", () => {
       const late = await settleApprovals(db, [decide(id)], "live");
       expect(late.ids.size).toBe(0);
     }
+  });
+
+  it("a decision that waits for the cancellation of a running task is not taken: the guest is not told", async () => {
+    const held = await running();
+    const [, settled] = await inTheWay(
+      (tx) => tx.updateTable("tasks").set({ cancel_requested_at: new Date() }).where("id", "=", held.taskId).execute(),
+      () => settleApprovals(db, [decide(held.approvals[0] as string)], "live"),
+    );
+    expect(settled).toMatchObject({ ids: new Set(), running: [], toEnqueue: [] });
+    expect(await stateOf(held)).toMatchObject({ status: "RUNNING", wakes: 0 });
+  });
+
+  it("nor is one about a call that was held after the cancellation, by a worker that has not heard of it", async () => {
+    const held = await running(0);
+    await cancelTasks(db, projectId, { taskId: held.taskId });
+    const approvals = await hold(held.taskId, 1);
+    expect((await settleApprovals(db, [decide(approvals[0] as string)], "live")).ids.size).toBe(0);
   });
 
   it("parking a task that is to be cancelled is refused", async () => {

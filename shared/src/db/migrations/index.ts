@@ -9,6 +9,7 @@ import { up as configuration } from "./0007-configuration.ts";
 import { up as functions } from "./0009-functions.ts";
 import { up as provisioning } from "./0010-provisioning.ts";
 import { up as counts } from "./0012-counts.ts";
+import { up as waitingAndPolicies } from "./0013-waiting-and-policies.ts";
 
 /** In order. A merged migration never changes; a correction is a new one. */
 export const migrations: Record<string, Migration> = {
@@ -22,4 +23,5 @@ export const migrations: Record<string, Migration> = {
   "0009-functions": { up: functions },
   "0010-provisioning": { up: provisioning },
   "0012-counts": { up: counts },
+  "0013-waiting-and-policies": { up: waitingAndPolicies },
 };

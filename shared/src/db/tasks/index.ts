@@ -10,4 +10,4 @@ export { indexTasks } from "./search.ts";
 export * from "./segments.ts";
 export { storable } from "./storable.ts";
 export * from "./submit.ts";
-export { type Woken, wakeDue } from "./wake.ts";
+export { msToNextWake, type Woken, wakeDue } from "./wake.ts";

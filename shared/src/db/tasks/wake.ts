@@ -85,3 +85,12 @@ export async function wakeDue(db: Database): Promise<Woken> {
   `.execute(db);
   return toWoken(rows);
 }
+
+/** Until the first parked task's time comes, by the database's clock; 0 where it has come, null where none sleeps. */
+export async function msToNextWake(db: Database): Promise<number | null> {
+  const { rows } = await sql<{ ms: number }>`
+    select greatest(0, ceil(extract(epoch from wake_at - clock_timestamp()) * 1000))::float8 as ms from tasks
+    where status = 'PARKED' and wake_at is not null order by wake_at limit 1
+  `.execute(db);
+  return rows[0]?.ms ?? null;
+}

@@ -47,6 +47,8 @@ async function start(folder: string): Promise<DockerEngine> {
   const socket = path.join(folder, "docker.sock");
   const config = path.join(folder, "daemon.json");
   const runsc = { path: "runsc", runtimeArgs: ["--network=none", "--platform=ptrace"] };
+  // As somebody sets it up who wants it to run where cgroups cannot be made.
+  const unbounded = { ...runsc, runtimeArgs: [...runsc.runtimeArgs, "--ignore-cgroups"] };
   await writeFile(
     config,
     JSON.stringify({
@@ -60,7 +62,7 @@ async function start(folder: string): Promise<DockerEngine> {
       "ip-forward": false,
       "ip-masq": false,
       "shutdown-timeout": 1,
-      runtimes: { runsc },
+      runtimes: { runsc, "runsc-unbounded": unbounded },
     }),
   );
   // In a session of its own and nobody's child: the file that starts it is not the last one that uses it.

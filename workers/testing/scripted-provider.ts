@@ -1,3 +1,4 @@
+import type { TaskErrorCode } from "@airlock/shared/domain";
 import { z } from "zod";
 import {
   type GuestOutcome,
@@ -19,6 +20,8 @@ export interface ScriptedProvider extends SandboxProvider {
     release: string | null;
     destroy: string | null;
     prove: string | null;
+    /** Of `acquire`. */
+    code: TaskErrorCode | null;
   };
   outcome: GuestOutcome;
   /** Run by each guest before its end. */
@@ -26,7 +29,7 @@ export interface ScriptedProvider extends SandboxProvider {
 }
 
 export function createScriptedProvider(sandboxes = new Map<string, LeaseRequest>()): ScriptedProvider {
-  const faults: ScriptedProvider["faults"] = { acquire: null, release: null, destroy: null, prove: null };
+  const faults: ScriptedProvider["faults"] = { acquire: null, release: null, destroy: null, prove: null, code: null };
   const fail = (message: string | null): void => {
     if (message !== null) throw new Error(message);
   };
@@ -47,13 +50,13 @@ export function createScriptedProvider(sandboxes = new Map<string, LeaseRequest>
     outcome: { kind: "returned", output: "1" },
     meanwhile: async () => {},
     probe: async () => ({ available: true, isolation, image: null }),
-    async prove(config): Promise<ProbeResult> {
+    async prove(config, _limits, pin): Promise<ProbeResult> {
       if (faults.prove !== null) return { available: false, reason: faults.prove };
-      return { available: true, isolation: { ...isolation, enforced: { config } }, image: null };
+      return { available: true, isolation: { ...isolation, enforced: { config, pin } }, image: null };
     },
     async acquire(request) {
       provider.asked.push(request);
-      if (faults.acquire !== null) throw new LeaseError(faults.acquire);
+      if (faults.acquire !== null) throw new LeaseError(faults.acquire, { code: faults.code });
       sandboxes.set(request.leaseId, request);
       return leaseOf(request.leaseId);
     },

@@ -97,6 +97,7 @@ export function freshRow(task: NewTask, createdAt: Date): TaskRow {
     raises: 0,
     recorded_stderr: 0,
     dropped_output: 0,
+    sandbox_pin: null,
     created_at: createdAt,
     started_at: null,
     finished_at: null,

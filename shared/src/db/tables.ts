@@ -131,6 +131,7 @@ export interface TasksTable {
   raises: Generated<number>;
   recorded_stderr: Generated<number>;
   dropped_output: Generated<number>;
+  sandbox_pin: string | null;
   created_at: Created;
   started_at: Date | null;
   finished_at: Date | null;

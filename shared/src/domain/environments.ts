@@ -13,7 +13,7 @@ export const DEFAULT_ENVIRONMENT = "isolate";
 export const BUILT_IN_ENVIRONMENTS: readonly Environment[] = [
   { name: "isolate", provider: "isolate", languages: ["JAVASCRIPT", "TYPESCRIPT"] },
   { name: "process", provider: "process", languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH"] },
-  { name: "docker", provider: "docker", languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH"] },
+  { name: "docker", provider: "docker", languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH", "BUN"] },
 ];
 
 /** The providers behind them: the queues that tasks are put into. */

@@ -65,7 +65,7 @@ async function sandboxFor(
   provider: SandboxProvider,
   { row, plan, taskId }: { row: FunctionRow; plan: SandboxPlan; taskId: string },
 ): Promise<Sandbox> {
-  const { config, limits } = plan;
+  const { config, limits, pin } = plan;
   try {
     return await takeSandbox(runner, provider, {
       taskId,
@@ -75,7 +75,7 @@ async function sandboxFor(
       revision: null,
       policy: "EPHEMERAL",
       retainMs: 0,
-      request: { projectId: row.project_id, language: row.language, config, limits, files: [], layers: [] },
+      request: { projectId: row.project_id, language: row.language, config, pin, limits, files: [], layers: [] },
     });
   } catch (error) {
     if (error instanceof NoSandbox) throw refused(row.path, `no sandbox could be had: ${error.message}`);

@@ -1,11 +1,19 @@
 import { newId } from "@airlock/shared/contracts";
 import type { NewLease } from "@airlock/shared/db";
+import type { TaskFailure } from "@airlock/shared/domain";
 import type { Context } from "../context.ts";
-import type { Lease, LeaseRequest, SandboxProvider } from "../sandboxes/port.ts";
+import { type Lease, LeaseError, type LeaseRequest, type SandboxProvider } from "../sandboxes/port.ts";
 
 /** No sandbox could be had; the message is for whoever submitted the task. */
 export class NoSandbox extends Error {
   override readonly name = "NoSandbox";
+  /** How the task has failed; null: it may be tried again. */
+  readonly failure: TaskFailure | null;
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+    const code = cause instanceof LeaseError ? cause.code : null;
+    this.failure = code === null ? null : { code, message: this.message };
+  }
 }
 
 export interface Sandbox {
@@ -54,7 +62,7 @@ export async function takeSandbox(
       const reason = messageOf(error);
       context.log.warn({ err: error, provider: provider.name, lease: id }, "no sandbox could be had");
       await end("FAILED", reason);
-      throw new NoSandbox(reason, { cause: error });
+      throw new NoSandbox(error);
     }
   }
 

@@ -14,8 +14,9 @@ import {
 } from "@airlock/shared/domain";
 import type { Logger } from "@airlock/shared/runtime";
 import { untilDone } from "../runner/retry.ts";
-import type { IsolationReport, SandboxProvider } from "../sandboxes/port.ts";
+import { type IsolationReport, LeaseError, type SandboxProvider } from "../sandboxes/port.ts";
 import { createProver } from "./prover.ts";
+import { NoSandbox } from "./sandbox.ts";
 
 /** What an environment asks of a sandbox. */
 export interface SandboxPlan {
@@ -25,6 +26,8 @@ export interface SandboxPlan {
   readonly revision: number | null;
   /** As the provider's schema parsed it. */
   readonly config: unknown;
+  /** What the configuration stands for in every run of the task; null: nothing that can change. */
+  readonly pin: string | null;
   readonly limits: SandboxLimits;
   /** Of the guest; null: as much as the worker gives. */
   readonly memoryBytes: number | null;
@@ -44,29 +47,41 @@ export type Proved =
   | { readonly ok: false; readonly reason: string };
 
 export interface TaskEnvironments {
-  /** Pins the revision of a task that begins. A built-in environment costs no question. */
+  /**
+   * Pins the revision of a task that begins, and what its configuration stands for. A built-in environment costs no
+   * question, unless it can come to stand for something else. Rejects with `NoSandbox` where that cannot be told now.
+   */
   planFor(provider: SandboxProvider, task: ClaimedTask): Promise<Planned> | Planned;
   prove(provider: SandboxProvider, definition: EnvironmentDefinition): Promise<Proved>;
+}
+
+interface Configuration {
+  readonly config: unknown;
+  readonly limits: SandboxLimits;
 }
 
 export function createTaskEnvironments({ db, log }: { db: Database; log: Logger }): TaskEnvironments {
   const prover = createProver();
   const builtIn = new Map<SandboxProvider, Planned>();
 
-  /** What was refused is measured again: the machine may be another by then. */
-  async function planBuiltIn(provider: SandboxProvider): Promise<Planned> {
-    const planned = builtInPlan(provider);
-    const proof =
-      planned.kind === "planned" ? await prover.prove(provider, planned.plan.config, planned.plan.limits) : null;
-    if (proof !== null && !proof.available) {
-      const message = `the environment "${provider.name}" cannot be used: ${proof.reason}`;
-      return { kind: "failed", failure: { code: "ISOLATION_UNAVAILABLE", message } };
+  async function measure(provider: SandboxProvider, { config, limits }: Configuration, pinned: string | null) {
+    try {
+      const pin = pinned ?? (await provider.pin?.(config)) ?? null;
+      const proof = await prover.prove(provider, config, limits, pin);
+      if (proof !== null && !proof.available) return { ok: false, reason: proof.reason, code: null } as const;
+      return { ok: true, pin, isolation: proof?.isolation ?? null } as const;
+    } catch (error) {
+      if (error instanceof LeaseError && error.code === null) throw new NoSandbox(error);
+      const code = error instanceof LeaseError ? error.code : null;
+      return { ok: false, reason: error instanceof Error ? error.message : String(error), code } as const;
     }
-    builtIn.set(provider, planned);
-    return planned;
   }
 
-  async function prove(provider: SandboxProvider, definition: EnvironmentDefinition): Promise<Proved> {
+  async function prove(
+    provider: SandboxProvider,
+    definition: EnvironmentDefinition,
+    pinned: string | null = null,
+  ): Promise<Proved> {
     const parsed = provider.config.safeParse(definition.config);
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
@@ -74,19 +89,20 @@ export function createTaskEnvironments({ db, log }: { db: Database; log: Logger 
       return { ok: false, reason: `this worker's provider "${provider.name}" refuses it: ${at}: ${issue?.message}` };
     }
     const limits = { ...DEFAULT_SANDBOX_LIMITS, ...definition.limits };
-    const proof = await prover.prove(provider, parsed.data, limits);
-    if (proof !== null && !proof.available) return { ok: false, reason: proof.reason };
+    const measured = await measure(provider, { config: parsed.data, limits }, pinned);
+    if (!measured.ok) return measured;
     const plan: SandboxPlan = {
       definition,
       environmentId: null,
       revision: null,
       config: parsed.data,
+      pin: measured.pin,
       limits,
       memoryBytes: definition.limits.memoryBytes ?? null,
       policy: definition.leasePolicy,
       retainMs: definition.retainMs,
     };
-    return { ok: true, plan, isolation: proof?.isolation ?? null };
+    return { ok: true, plan, isolation: measured.isolation };
   }
 
   async function planOwn(provider: SandboxProvider, task: ClaimedTask): Promise<Planned> {
@@ -95,25 +111,49 @@ export function createTaskEnvironments({ db, log }: { db: Database; log: Logger 
     const failure = faultOf(environment, task);
     if (failure !== null || environment === null) return { kind: "failed", failure: failure as TaskFailure };
     const { id, revision, definition } = environment;
-    const proved = await prove(provider, definition);
-    if (!proved.ok) {
-      const message = `the environment "${environment.name}" cannot be used: ${proved.reason}`;
-      return { kind: "failed", failure: { code: "PROBE_FAILED", message } };
-    }
-    if (!environment.pinned || proved.isolation !== null) {
-      const note = { taskId: task.id, fence: task.segments, revision, isolation: proved.isolation };
-      if (!(await untilDone(() => noteEnvironment(db, note), onFailure))) return { kind: "fenced" };
-    }
-    return { kind: "planned", plan: { ...proved.plan, environmentId: id, revision } };
+    const proved = await prove(provider, definition, task.sandbox_pin);
+    if (!proved.ok) return unusable(environment.name, proved.reason, "PROBE_FAILED");
+    const plan = { ...proved.plan, environmentId: id, revision };
+    const known = environment.pinned && proved.isolation === null && plan.pin === task.sandbox_pin;
+    return known ? { kind: "planned", plan } : note(task, plan, proved.isolation);
+  }
+
+  /** Asked again where it was refused (the machine may be another by then), and where its words may change their meaning. */
+  async function planBuiltIn(provider: SandboxProvider, task: ClaimedTask): Promise<Planned> {
+    const built = builtInPlan(provider);
+    if (built.kind !== "planned") return built;
+    const measured = await measure(provider, built.plan, task.sandbox_pin);
+    if (!measured.ok) return unusable(task.environment, measured.reason, measured.code ?? "ISOLATION_UNAVAILABLE");
+    if (provider.pin) return note(task, { ...built.plan, pin: measured.pin }, measured.isolation);
+    builtIn.set(provider, built);
+    return built;
+  }
+
+  async function note(task: ClaimedTask, plan: SandboxPlan, isolation: IsolationReport | null): Promise<Planned> {
+    const { revision, pin } = plan;
+    const found = { taskId: task.id, fence: task.segments, revision, isolation, pin };
+    const held = await untilDone(
+      () => noteEnvironment(db, found),
+      (error: unknown) => log.warn({ err: error, task: task.id }, "an environment is not noted yet"),
+    );
+    return held ? { kind: "planned", plan } : { kind: "fenced" };
   }
 
   return {
-    prove,
+    prove: (provider, definition) =>
+      prove(provider, definition).catch((error: unknown) => {
+        if (error instanceof NoSandbox) return { ok: false, reason: error.message };
+        throw error;
+      }),
     planFor(provider, task) {
       if (task.environment_id !== null) return planOwn(provider, task);
-      return builtIn.get(provider) ?? planBuiltIn(provider);
+      return builtIn.get(provider) ?? planBuiltIn(provider, task);
     },
   };
+}
+
+function unusable(environment: string, reason: string, code: TaskFailure["code"]): Planned {
+  return { kind: "failed", failure: { code, message: `the environment "${environment}" cannot be used: ${reason}` } };
 }
 
 /** A task that began runs on, whatever became of its environment; one that did not needs it as it is now. */
@@ -145,6 +185,7 @@ function builtInPlan(provider: SandboxProvider): Planned {
     environmentId: null,
     revision: null,
     config: parsed.data,
+    pin: null,
     limits: DEFAULT_SANDBOX_LIMITS,
     memoryBytes: null,
     policy: "EPHEMERAL",

@@ -49,7 +49,7 @@ async function examine(
   try {
     const proved = await context.environments.prove(provider, definition);
     if (!proved.ok) return unavailable(proved.reason);
-    const { config, limits } = proved.plan;
+    const { config, limits, pin } = proved.plan;
     const sandbox = await takeSandbox(context, provider, {
       taskId: null,
       fence: null,
@@ -58,7 +58,7 @@ async function examine(
       revision: null,
       policy: "EPHEMERAL",
       retainMs: 0,
-      request: { projectId, config, limits, files: [], layers: [] },
+      request: { projectId, config, pin, limits, files: [], layers: [] },
     });
     try {
       const outcome = await runOnce(context, sandbox.lease, definition);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { inEnvironment, makeEnvironment } from "../../testing/environment.ts";
 import { createScriptedProvider, type ScriptedProvider } from "../../testing/scripted-provider.ts";
 import { openTestWorker, type TestWorker } from "../../testing/worker.ts";
+import { LeaseError } from "../sandboxes/port.ts";
 import { runSegment } from "./run-segment.ts";
 
 let worker: TestWorker;
@@ -59,6 +60,54 @@ describe("a task in an environment", () => {
     await runTask(id);
     expect(provider.asked.map(({ config }) => config)).toEqual([{ flavour: "first" }, { flavour: "first" }]);
     expect(await worker.task(id)).toMatchObject({ status: "SUCCEEDED", environment_revision: 1 });
+  });
+
+  it.each(["an environment of its own", "a built-in one"])(
+    "keeps what its configuration stood for when it began, and the proof of that: %s",
+    async (which) => {
+      provider.pin = async () => "first";
+      const own = which !== "a built-in one";
+      const fields = own ? inEnvironment(await makeEnvironment(worker, nextName())) : { provider: "scripted" };
+      const [begun, later] = [await worker.submit(fields), await worker.submit(fields)];
+      provider.outcome = { kind: "lost", reason: "a test" };
+      await runTask(begun);
+      provider.pin = async () => "second";
+      provider.outcome = { kind: "returned", output: null };
+      await runTask(begun);
+      await runTask(later);
+      expect(provider.asked.map(({ pin }) => pin)).toEqual(["first", "first", "second"]);
+      const proofs = [await worker.task(begun), await worker.task(later)].map(({ isolation }) =>
+        JSON.parse(isolation ?? ""),
+      );
+      expect(proofs).toMatchObject([{ enforced: { pin: "first" } }, { enforced: { pin: "second" } }]);
+    },
+  );
+
+  it.each(["an environment of its own", "a built-in one"])(
+    "is tried again where what its configuration stands for cannot be told now: %s",
+    async (which) => {
+      const own = which !== "a built-in one";
+      const id = await worker.submit(
+        own ? inEnvironment(await makeEnvironment(worker, nextName())) : { provider: "scripted" },
+      );
+      provider.pin = async () => {
+        throw new LeaseError("the engine is away");
+      };
+      await runTask(id);
+      expect(await worker.task(id)).toMatchObject({ status: "QUEUED", losses: 1, sandbox_pin: null });
+      provider.pin = async () => "back";
+      await runTask(id);
+      expect(await worker.task(id)).toMatchObject({ status: "SUCCEEDED", sandbox_pin: "back" });
+    },
+  );
+
+  it("whose sandbox can never be had fails at once, with the reason's own code", async () => {
+    const id = await worker.submit(inEnvironment(await makeEnvironment(worker, nextName())));
+    provider.faults.acquire = "what it began with is gone";
+    provider.faults.code = "PROBE_FAILED";
+    await runTask(id);
+    expect(await worker.task(id)).toMatchObject({ status: "FAILED", error_code: "PROBE_FAILED", losses: 0 });
+    expect((await worker.task(id)).error_message).toContain("what it began with is gone");
   });
 
   it("that was deactivated, changed or deleted before it began ends with the code for it", async () => {

@@ -37,6 +37,8 @@ export async function runSegment(context: Context, provider: SandboxProvider, ta
         assertNever(planned);
     }
   } catch (error) {
+    if (error instanceof NoSandbox && error.failure !== null)
+      return await endUnrun(context, { task, segment }, error.failure);
     if (error instanceof NoSandbox) return await release(context, { task, segment }, "no lease", error.message);
     log.error({ err: error }, "a segment failed; the task is given back");
     await release(context, { task, segment }, "sandbox lost");
@@ -87,7 +89,7 @@ async function runIn(
   layers: readonly Layer[],
 ): Promise<void> {
   const { task, plan } = run;
-  const { environmentId, revision, policy, retainMs, config, limits } = plan;
+  const { environmentId, revision, policy, retainMs, config, pin, limits } = plan;
   const sandbox = await takeSandbox(context, provider, {
     taskId: task.id,
     fence: task.segments,
@@ -100,6 +102,7 @@ async function runIn(
       projectId: task.project_id,
       language: task.language,
       config,
+      pin,
       limits,
       files: workspace.files,
       layers,

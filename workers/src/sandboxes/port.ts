@@ -13,10 +13,15 @@ export interface SandboxProvider {
   /** Measures what this machine enforces. Called once, before any lease; what it cannot prove it does not claim. */
   probe(): Promise<ProbeResult>;
   /**
-   * Measures what an environment's configuration adds to `probe`: another runtime, an image, limits of its own. Absent:
-   * nothing. The report is then the task's.
+   * Names what a configuration stands for at this moment, where that can change under its words: the content of an image.
+   * All runs of a task get the first one's pin. Absent: nothing can change. Throws `LeaseError`.
    */
-  prove?(config: unknown, limits: SandboxLimits): Promise<ProbeResult>;
+  pin?(config: unknown): Promise<string>;
+  /**
+   * Measures what an environment's configuration adds to `probe`: another runtime, an image, limits of its own. Absent:
+   * nothing. The report is then the task's. What a pin names may be gone: then it is not available.
+   */
+  prove?(config: unknown, limits: SandboxLimits, pin: string | null): Promise<ProbeResult>;
   /** One sandbox for one task. Throws `LeaseError` when none can be had. */
   acquire(request: LeaseRequest): Promise<Lease>;
   /** The leases of all sandboxes that exist where this provider makes them, whichever worker made them. */
@@ -61,6 +66,8 @@ export interface LeaseRequest {
   readonly language?: Language;
   /** The environment's configuration, as `config` parsed it. */
   readonly config: unknown;
+  /** What the configuration has to stand for; null or absent: what it does now. */
+  readonly pin?: string | null;
   readonly limits: SandboxLimits;
   /** What is in the work area when the program starts. */
   readonly files: readonly InputFile[];
@@ -218,6 +225,15 @@ export type GuestOutcome =
   /** The sandbox went away through no proven fault of this guest: the task may be run again from its start. */
   | { readonly kind: "lost"; readonly reason: string };
 
+/** No sandbox could be had; one with a code says that trying again cannot help. */
 export class LeaseError extends Error {
   override readonly name = "LeaseError";
+  readonly code: TaskErrorCode | null;
+  constructor(
+    message: string,
+    { code = null, ...options }: ErrorOptions & { readonly code?: TaskErrorCode | null } = {},
+  ) {
+    super(message, options);
+    this.code = code;
+  }
 }

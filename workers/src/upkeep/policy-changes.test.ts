@@ -33,7 +33,10 @@ async function hold(path = "mail.send"): Promise<{ taskId: string; approvalId: s
   await worker.context.store.write({
     ...{ taskId, fence, events: [], outputChars: 0, calls: [call], updates: [], activeMs: 0, end: null },
     approvals: [
-      { ...shared, id: approvalId, callIndex: 0, kind: "TOOL_CALL", defaultMode: "REQUIRED", expiresInMs: 60_000 },
+      {
+        ...{ ...shared, id: approvalId, callIndex: 0, kind: "TOOL_CALL", defaultMode: "REQUIRED" },
+        ...{ editedInput: null, expiresInMs: 60_000 },
+      },
     ],
     parking: { wakes: 0, wakeAt: null, waitingFor: "approval", kept: null },
   });

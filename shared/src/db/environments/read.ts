@@ -107,18 +107,27 @@ export async function environmentOfTask(db: Database, taskId: string): Promise<T
   return row ? { ...row, definition: JSON.parse(row.definition) as EnvironmentDefinition } : null;
 }
 
-/**
- * From now on every run of the task uses this revision; `isolation` is what was proved of it by itself. False where the
- * fence is lost.
- */
-export async function noteEnvironment(
-  db: Database,
-  note: { taskId: string; fence: number; revision: number; isolation: unknown },
-): Promise<boolean> {
-  const { taskId, fence, revision, isolation } = note;
+export interface EnvironmentNote {
+  readonly taskId: string;
+  readonly fence: number;
+  /** Null: a built-in environment has none. */
+  readonly revision: number | null;
+  /** What was proved of its configuration by itself; null: nothing. */
+  readonly isolation: unknown;
+  /** What its configuration stands for now; null: nothing that can change. */
+  readonly pin: string | null;
+}
+
+/** From now on every run of the task uses this revision and this pin. False where the fence is lost. */
+export async function noteEnvironment(db: Database, note: EnvironmentNote): Promise<boolean> {
+  const { taskId, fence, revision, isolation, pin } = note;
   const result = await db
     .updateTable("tasks")
-    .set({ environment_revision: revision, ...(isolation !== null && { isolation: JSON.stringify(isolation) }) })
+    .set({
+      environment_revision: revision,
+      sandbox_pin: pin,
+      ...(isolation !== null && { isolation: JSON.stringify(isolation) }),
+    })
     .where("id", "=", taskId)
     .where("segments", "=", fence)
     .where("status", "=", "RUNNING")

@@ -10,6 +10,7 @@ import { up as functions } from "./0009-functions.ts";
 import { up as provisioning } from "./0010-provisioning.ts";
 import { up as counts } from "./0012-counts.ts";
 import { up as waitingAndPolicies } from "./0013-waiting-and-policies.ts";
+import { up as sandboxPins } from "./0016-sandbox-pins.ts";
 
 /** In order. A merged migration never changes; a correction is a new one. */
 export const migrations: Record<string, Migration> = {
@@ -24,4 +25,5 @@ export const migrations: Record<string, Migration> = {
   "0010-provisioning": { up: provisioning },
   "0012-counts": { up: counts },
   "0013-waiting-and-policies": { up: waitingAndPolicies },
+  "0016-sandbox-pins": { up: sandboxPins },
 };

@@ -38,12 +38,12 @@ export async function forkTask(
         id, project_id, retry_of, forked_from, submitted_by, status, language, environment, provider, code, input,
         session, priority, timeout_ms, max_tool_calls, seed, event_seq, recorded_output, calls, completions, active_ms,
         wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned,
-        dependencies, lock_hash, commit_hash, raises, recorded_stderr, dropped_output
+        dependencies, lock_hash, commit_hash, sandbox_pin, raises, recorded_stderr, dropped_output
       )
       select ${id}, project_id, null, id, ${source.submittedBy}, 'PARKED', language, environment, provider, code, input,
         session, priority, timeout_ms, max_tool_calls, seed, 2, recorded_output, calls, completions, active_ms,
         wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned,
-        dependencies, lock_hash, commit_hash, raises + (${raisesOf(sql`tasks.id`)}),
+        dependencies, lock_hash, commit_hash, sandbox_pin, raises + (${raisesOf(sql`tasks.id`)}),
         recorded_stderr, dropped_output
       from tasks where id = ${source.taskId}
       returning id

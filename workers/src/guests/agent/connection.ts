@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync, unlinkSync, watch, writeSync } from "node:fs";
 import { Socket } from "node:net";
+import { findBun } from "./bun.ts";
 
 /** The agent's end of the guest channel. While it is not held, it does not keep the process alive. */
 export interface Connection {
@@ -16,7 +17,8 @@ export type Way =
 const WAIT_MS = 1;
 
 export function connect(from: Way, to: number): Connection {
-  const source = from.kind === "folder" ? watchFolder(from.path) : readDescriptor(from.fd);
+  const read = findBun() === null ? readDescriptor : readOnThread;
+  const source = from.kind === "folder" ? watchFolder(from.path) : read(from.fd);
   return { ...source, send: (message) => writeAll(to, toLine(message)) };
 }
 
@@ -45,14 +47,58 @@ function readDescriptor(fd: number): Omit<Connection, "send"> {
   socket.on("error", () => process.kill(process.pid, "SIGKILL"));
   return {
     hold: (held) => void (held ? socket.ref() : socket.unref()),
+    listen: (heard) => void socket.setEncoding("latin1").on("data", lineReader(heard)),
+  };
+}
+
+/** Waits in `read`, so that nothing of it keeps the program's thread from ending. */
+const READER = `
+  const { readSync } = require("node:fs");
+  const bytes = Buffer.alloc(65536);
+  for (let count = 1; count > 0;) {
+    try {
+      count = readSync(FD, bytes);
+    } catch (error) {
+      if (error.code !== "EAGAIN") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WAIT_MS);
+      continue;
+    }
+    postMessage(bytes.latin1Slice(0, count));
+  }`;
+
+interface BunWorker {
+  addEventListener(type: "message" | "error", heard: (message: { readonly data?: string }) => void): void;
+  ref(): void;
+  unref(): void;
+}
+
+/** Bun has no stream of a descriptor beside 0 that can be waited for without being held. */
+function readOnThread(fd: number): Omit<Connection, "send"> {
+  const { Worker, Blob } = globalThis as unknown as {
+    readonly Worker: new (url: string, options: { readonly ref: boolean }) => BunWorker;
+    readonly Blob: new (parts: readonly string[]) => Blob;
+  };
+  const source = READER.replace("FD", String(fd)).replace("WAIT_MS", String(WAIT_MS));
+  const worker = new Worker(URL.createObjectURL(new Blob([source])), { ref: false });
+  const early: string[] = [];
+  let take = (piece: string): void => void early.push(piece);
+  worker.addEventListener("message", ({ data }) => (data ? take(data) : process.kill(process.pid, "SIGKILL")));
+  worker.addEventListener("error", () => process.kill(process.pid, "SIGKILL"));
+  return {
+    hold: (held) => (held ? worker.ref() : worker.unref()),
     listen(heard) {
-      let rest = "";
-      socket.setEncoding("latin1").on("data", (piece: string) => {
-        const lines = (rest + piece).split("\n");
-        rest = lines.pop() as string;
-        for (const line of lines) heard(line);
-      });
+      take = lineReader(heard);
+      for (const piece of early.splice(0)) take(piece);
     },
+  };
+}
+
+function lineReader(heard: (line: string) => void): (piece: string) => void {
+  let rest = "";
+  return (piece) => {
+    const lines = (rest + piece).split("\n");
+    rest = lines.pop() as string;
+    for (const line of lines) heard(line);
   };
 }
 

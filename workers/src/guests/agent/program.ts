@@ -20,19 +20,24 @@ export function compileProgram(code: string, typescript: boolean): Program {
       });
       return script.runInThisContext() as Program;
     } catch (error) {
-      const rest = takeImportAt(body, lineOf(error, filename), imports) ?? takeFirstImport(body, error, imports);
+      const rest = takeImportAt(body, lineOf(error, filename), imports);
       if (rest === null) throw error;
       body = rest;
     }
   }
 }
 
-/** The label ties the last line to the first: code that closes our block and opens another does not compile. */
 function wrapProgram(code: string, imports: readonly string[]): string {
-  let label = "body";
-  while (code.includes(label)) label += "_";
+  const label = unusedLabel(code);
   const head = `(async (input, require) => { "use strict"; ${imports.join(" ")} ${label}: {`;
   return `${head}\n\n${code}\nbreak ${label}; } })`;
+}
+
+/** A label ties the last line to the first: code that closes our block and opens another does not compile. */
+export function unusedLabel(code: string): string {
+  let label = "body";
+  while (code.includes(label)) label += "_";
+  return label;
 }
 
 /** Replaces types by blanks: every line and column stays where the author wrote it. */
@@ -66,20 +71,12 @@ function lineOf(error: unknown, filename: string): number {
   return Number(new RegExp(`^${filename}:(\\d+)\n`).exec(error.stack ?? "")?.[1] ?? 0);
 }
 
-/** Other engines than V8 do not say where. */
-function takeFirstImport(code: string, error: unknown, imports: string[]): string | null {
-  if (process.versions["bun"] === undefined || !(error instanceof SyntaxError)) return null;
-  const lines = code.split("\n");
-  const at = lines.findIndex((line) => /^\s*import\b\s*[^\s(.]/.test(line));
-  return at < 0 ? null : takeImportAt(code, at + 1, imports);
-}
-
 const NAME = "[\\p{ID_Start}$_][\\p{ID_Continue}$]*";
 const CLAUSE = `(type\\s+)?(?:(${NAME})\\s*(?:,\\s*|(?=from)|\\s))?(?:\\*\\s*as\\s+(${NAME})|(\\{[^}]*\\}))?\\s*from\\s*`;
 const STATEMENT = `import\\s*(?:${CLAUSE})?("[^"\\n]*"|'[^'\\n]*')(\\s*with\\s*\\{[^}]*\\})?[ \\t]*;?`;
 
 /** Takes the import that begins on a line out of the code, and puts what it means on the list. */
-function takeImportAt(code: string, line: number, imports: string[]): string | null {
+export function takeImportAt(code: string, line: number, imports: string[]): string | null {
   if (line <= 0) return null;
   let from = 0;
   for (let i = 1; i < line; i++) from = code.indexOf("\n", from) + 1;

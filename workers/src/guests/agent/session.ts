@@ -5,11 +5,13 @@ import { captureIntrinsics, type Intrinsics } from "../javascript/intrinsics.ts"
 import { makeRandom } from "../javascript/random.ts";
 import { makeTimers } from "../javascript/timers.ts";
 import { makeTools } from "../javascript/tools.ts";
+import { findBun, replaceBunNames, replaceConsole } from "./bun.ts";
 import { replaceClock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { describeThrown, type Failure, failure } from "./failure.ts";
 import type { Message, Order } from "./order.ts";
 import { compileProgram } from "./program.ts";
+import { compileInBun } from "./program-in-bun.ts";
 import { replaceCryptoGlobal, replaceCryptoModule } from "./randomness.ts";
 import { replaceStandardOutput } from "./standard-output.ts";
 import { replaceTimerModules, replaceTimers } from "./timers-of-node.ts";
@@ -86,7 +88,8 @@ export class Session {
     try {
       const { code, input, language } = this.#order;
       const value: unknown = input === null ? undefined : own.parse(input);
-      const program = compileProgram(code, language === "TYPESCRIPT");
+      const bun = findBun();
+      const program = bun === null ? compileProgram(code, language === "TYPESCRIPT") : compileInBun(bun, code);
       const require = process.getBuiltinModule("node:module").createRequire(`${process.cwd()}/task.js`);
       // After what it left in the queue of microtasks, among it rejections that nobody handles.
       program(value, require).then(
@@ -252,6 +255,11 @@ export class Session {
     replaceCryptoGlobal(crypto);
     replaceStandardOutput(this.#connection.send);
     this.#I.define(globalThis, "tools", this.#tools.tools, false);
+    const bun = findBun();
+    if (bun !== null) {
+      replaceConsole();
+      replaceBunNames(bun);
+    }
     if (!LOADS_MODULES.test(this.#order.code)) return;
     replaceCryptoModule(crypto);
     replaceTimerModules(timers);

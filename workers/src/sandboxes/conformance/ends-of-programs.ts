@@ -50,7 +50,7 @@ export function failures(run: Run): void {
   ])("%s is GUEST_ERROR and points at the author's own line", async (_, code, message) => {
     const { outcome } = await run(code);
     expect(outcome).toMatchObject(failed("GUEST_ERROR", message));
-    expect(outcome.kind === "failed" && outcome.failure.stack).toMatch(/task\.js:3\b/);
+    expect(outcome.kind === "failed" && outcome.failure.stack).toMatch(/task\.[jt]s:3\b/);
   });
 
   it.each([

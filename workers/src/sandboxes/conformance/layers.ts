@@ -43,7 +43,7 @@ export function layers(start: Start): void {
       left: {},
     });
     expect(await readFile(path.join(files, "src/a"), "utf8")).toBe("a");
-    const again = await start('return require("fs").readdirSync(".")', { lease });
+    const again = await start('return require("fs").readdirSync(".").sort()', { lease });
     expect(await outputsOf(again)).toMatchObject({
       outcome: returned(["given", "link", "run", "same", "src"]),
       files: {},

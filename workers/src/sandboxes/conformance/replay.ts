@@ -61,9 +61,9 @@ export function replay(start: Start): void {
   });
 
   it("its timers go by the clock once it is live", async () => {
-    const guest = await start(`await tools.x.a({}); await new Promise((resolve) => setTimeout(resolve, 5)); return 1`, {
-      live: false,
-    });
+    // Long enough to be idle before, also on a machine with much to do: not idle, it would fire by itself.
+    const code = "await tools.x.a({}); await new Promise((resolve) => setTimeout(resolve, 300)); return 1";
+    const guest = await start(code, { live: false });
     guest.give(await guest.nextCall());
     // A report from before the outcome may come first, or not at all.
     while ((await guest.nextIdle()).timerAt === null);

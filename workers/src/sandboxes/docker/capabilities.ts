@@ -1,8 +1,10 @@
 import type { ProviderCapabilities } from "../port.ts";
 
 export const CAPABILITIES: ProviderCapabilities = {
-  languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH"],
+  // Of our image; what another one has is measured.
+  languages: ["JAVASCRIPT", "TYPESCRIPT", "PYTHON", "BASH", "BUN"],
   keptBy: "replay",
   workArea: true,
   outlivesWorker: true,
+  retains: true,
 };

@@ -4,6 +4,8 @@ import { type Entry, parseEntry } from "./entries.ts";
 
 /** Longer lists of files are no program's honest work: 16,384 files have 2 KiB each. */
 const LIST_BYTES = 32 * 1024 * 1024;
+/** Linux opens paths of 4,095 bytes; ours begin with `./`. */
+const LONGEST_PATH = 4093;
 const PATIENCE_MS = 60_000;
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -56,6 +58,7 @@ function choose(entries: readonly Entry[], before: ReadonlyMap<string, string>, 
 function refuse({ type, path, size }: Entry, files: number, total: number, bounds: OutputBounds): string | null {
   if (type !== "f") return REASONS[type] ?? "it is no regular file";
   if (path.includes("\uFFFD")) return "its name is not UTF-8";
+  if (Buffer.byteLength(path) > LONGEST_PATH) return "its path is too long to be opened";
   if (size > bounds.fileBytes) return `it has more than ${bounds.fileBytes} bytes`;
   if (files >= bounds.files) return `there are more than ${bounds.files} files`;
   if (total + size > bounds.totalBytes) return `all files together have more than ${bounds.totalBytes} bytes`;

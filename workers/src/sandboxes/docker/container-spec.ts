@@ -6,9 +6,15 @@ import { KEEPER } from "./keeper.ts";
 export interface ContainerKind {
   readonly image: string;
   readonly runtime: "runc" | "runsc";
+  /** What the engine calls the runtime; null: its default. */
+  readonly engineRuntime: string | null;
   readonly uid: number;
   readonly limits: SandboxLimits;
 }
+
+/** Where layers are that the guest may only read. */
+export const PACKAGES = "/packages";
+const PACKAGE_FILES = 500_000;
 
 export const WORKER_LABEL = "airlock.worker";
 /** Seconds since 1970: nobody takes it from its pool after this. */
@@ -45,7 +51,7 @@ export function containerSpec(kind: ContainerKind, labels: Record<string, string
     NetworkDisabled: true,
     Healthcheck: { Test: ["NONE"] },
     HostConfig: {
-      ...(kind.runtime === "runc" ? {} : { Runtime: kind.runtime }),
+      ...(kind.engineRuntime !== null && { Runtime: kind.engineRuntime }),
       NetworkMode: "none",
       Init: true,
       ReadonlyRootfs: true,
@@ -65,6 +71,8 @@ export function containerSpec(kind: ContainerKind, labels: Record<string, string
         "/home/guest": `${scratch},exec,mode=0755`,
         "/tmp": `${scratch},exec,mode=1777`,
         "/dev/shm": `${scratch},noexec,mode=1777`,
+        // Filled by root before the program starts. Too much of it is to be refused, not to starve the guest of memory.
+        [PACKAGES]: `rw,exec,nosuid,nodev,uid=0,gid=0,mode=0755,size=${Math.floor(limits.memoryBytes / 2)},nr_inodes=${PACKAGE_FILES}`,
         "/agent": `rw,noexec,${own},mode=0755,size=${4 * MiB},nr_inodes=16`,
       },
       // Its output is the guest channel: kept nowhere.

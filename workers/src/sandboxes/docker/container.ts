@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type Docker from "dockerode";
 import { LeaseError } from "../port.ts";
@@ -7,6 +8,8 @@ import { Console } from "./console.ts";
 import { type ContainerKind, containerSpec } from "./container-spec.ts";
 import { reasonOf, removeContainer, statusOf } from "./engine.ts";
 
+/** A keeper that has not answered by then does not work any more. */
+const KEEP_MS = 5_000;
 /** 128 and SIGKILL. */
 const KILLED = 137;
 
@@ -80,6 +83,26 @@ export class SandboxContainer {
     } catch (error) {
       return { kind: "gone", reason: statusOf(error) === 404 ? "the container was removed" : reasonOf(error) };
     }
+  }
+
+  /** How often it wanted more of the processor than its share. */
+  async throttledPeriods(): Promise<number> {
+    const { cpu_stats } = await this.raw.stats({ stream: false, "one-shot": true });
+    return cpu_stats.throttling_data?.throttled_periods ?? 0;
+  }
+
+  /** Leaves it running without its guest and without us. Throws where that is not sure. */
+  async keep(): Promise<void> {
+    const word = randomUUID();
+    // What was not read of its channel or its files may end in the middle of a line.
+    this.console.write(`\nkeep ${word}\n`);
+    let said = "";
+    while (!said.includes(`kept ${word}`)) {
+      const piece = await this.console.read(KEEP_MS);
+      if (piece === null) throw new Error("the container does not answer any more");
+      said = said.slice(-word.length - "kept ".length) + piece.toString("latin1");
+    }
+    this.console.close();
   }
 
   async remove(): Promise<void> {

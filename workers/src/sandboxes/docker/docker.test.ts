@@ -1,4 +1,5 @@
 import { describeNeeding, needs, useDockerEngine } from "@airlock/shared/testing";
+import { afterAll, expect, it } from "vitest";
 import { describeConformance } from "../conformance.ts";
 import { createDockerProvider } from "./index.ts";
 
@@ -7,4 +8,18 @@ const engine = needs("docker") ? await useDockerEngine() : { socket: "/nowhere",
 
 describeNeeding("docker", "docker", () => {
   describeConformance("docker", () => createDockerProvider(engine));
+
+  it("has measured its share of the processor and user namespaces, too, and what its image can run", async () => {
+    const provider = createDockerProvider(engine);
+    afterAll(() => provider.close());
+    expect(await provider.probe()).toMatchObject({
+      isolation: {
+        enforced: {
+          cpu: true,
+          noUserNamespaces: expect.any(Boolean) as boolean,
+          languages: expect.arrayContaining(["JAVASCRIPT", "PYTHON", "BUN"]) as string[],
+        },
+      },
+    });
+  });
 });

@@ -1,5 +1,6 @@
 import { finished } from "node:stream/promises";
 import type { Duplex, Readable } from "node:stream";
+import type { TaskErrorCode } from "@airlock/shared/domain";
 import Docker from "dockerode";
 import { LeaseError } from "../port.ts";
 import { WORKER_LABEL } from "./container-spec.ts";
@@ -47,14 +48,16 @@ export async function removeContainer(docker: Docker, idOrName: string): Promise
   }
 }
 
-/** Runs a command beside the guest and feeds it; answers what it printed. Throws where it failed. */
+/** Runs a command beside the guest and feeds it; answers what it printed. Throws where it failed, with the code given. */
 export async function runInside(
   container: Docker.Container,
   command: readonly string[],
   input: Readable | null,
+  { user, code = null }: { readonly user?: string; readonly code?: TaskErrorCode | null } = {},
 ): Promise<Buffer> {
   const exec = await container.exec({
     Cmd: [...command],
+    ...(user !== undefined && { User: user }),
     AttachStdin: input !== null,
     AttachStdout: true,
     AttachStderr: true,
@@ -75,7 +78,7 @@ export async function runInside(
         .toString()
         .trim()
         .split("\n")[0] ?? "";
-    throw new LeaseError(`${command[0]} ended with exit code ${ExitCode} in the sandbox: ${why}`);
+    throw new LeaseError(`${command[0]} ended with exit code ${ExitCode} in the sandbox: ${why}`, { code });
   }
   return Buffer.concat(printed[1] ?? []);
 }

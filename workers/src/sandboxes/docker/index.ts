@@ -6,10 +6,11 @@ import { CAPABILITIES } from "./capabilities.ts";
 import { DEFAULT_IMAGE, dockerConfig } from "./config.ts";
 import { type ContainerKind, EXPIRY_LABEL, WORKER_LABEL } from "./container-spec.ts";
 import { SandboxContainer } from "./container.ts";
+import { Images } from "./images.ts";
 import { connectToEngine, listContainers, reasonOf, removeContainer } from "./engine.ts";
 import { DockerLease } from "./lease.ts";
 import { isStale, leaseName, leaseOf, poolName } from "./names.ts";
-import { probeDocker, type Probing } from "./probe.ts";
+import { type DockerProof, probeDocker, type Probing } from "./probe.ts";
 import { putIn } from "./put-in.ts";
 import { WarmPool } from "./warm-pool.ts";
 
@@ -20,6 +21,8 @@ export interface DockerConfig {
   readonly socket: string | null;
   /** For environments that name none. */
   readonly image?: string;
+  /** What the engine calls gVisor's runtime. */
+  readonly gvisor?: string;
   /** Written on its containers, for people to read. */
   readonly workerId?: string;
   /** Containers kept ready for each kind that is asked for. */
@@ -27,17 +30,22 @@ export interface DockerConfig {
   readonly log?: { warn(fields: object, message: string): void };
 }
 
+const NO_ENGINE: ProbeResult = {
+  available: false,
+  reason: "no container engine was found: AIRLOCK_DOCKER_SOCKET names Docker's or Podman's",
+};
 const DEFAULT_WARM = 2;
 const WARM_MS = 5 * 60_000;
 /** After this no pool hands a container out any more: twice its age there. */
 const EXPIRY_MS = 2 * WARM_MS;
 
 export function createDockerProvider(config: DockerConfig): SandboxProvider {
-  const { socket, image = DEFAULT_IMAGE, warm = DEFAULT_WARM, workerId = randomUUID(), log } = config;
+  const { socket, image = DEFAULT_IMAGE, warm = DEFAULT_WARM, workerId = randomUUID(), gvisor = "runsc", log } = config;
   const docker = connectToEngine(socket ?? "/nowhere");
   const leases = new Map<string, DockerLease>();
+  const images = new Images(docker);
   /** What was measured of images, runtimes and users; figures of limits change nothing about it. */
-  const proofs = new Map<string, ProbeResult>();
+  const proofs = new Map<string, DockerProof>();
   let closed = false;
 
   const makeWaiting = async (kind: ContainerKind): Promise<SandboxContainer> => {
@@ -52,12 +60,16 @@ export function createDockerProvider(config: DockerConfig): SandboxProvider {
     onError: (error) => log?.warn({ reason: reasonOf(error) }, "no container can be kept ready"),
   });
 
-  const probing: Probing = { docker, socket, make: makeWaiting };
+  const probing: Probing = { docker, make: makeWaiting };
 
   /** Under the lease's name, by which it is found whatever becomes of this worker. */
-  const take = async ({ leaseId }: LeaseRequest, kind: ContainerKind, agent: Agent): Promise<SandboxContainer> => {
+  const take = async (
+    { leaseId }: LeaseRequest,
+    kind: ContainerKind,
+    agent: Agent | null,
+  ): Promise<SandboxContainer> => {
     const name = leaseName(leaseId);
-    const ready = pool.take(kind, agent);
+    const ready = agent === null ? null : pool.take(kind, agent);
     if (ready !== null) {
       try {
         await ready.raw.rename({ name });
@@ -68,32 +80,46 @@ export function createDockerProvider(config: DockerConfig): SandboxProvider {
       }
     }
     const container = await SandboxContainer.create(docker, kind, name, { [WORKER_LABEL]: workerId });
-    container.boot(agent);
+    if (agent !== null) container.boot(agent);
     return container;
   };
 
-  const environmentOf = (asked: unknown) => {
-    const { image: own = image, ...rest } = dockerConfig.parse(asked);
-    return { image: own, ...rest };
+  /** Throws `LeaseError`. */
+  const findImage = async (asked: unknown, pin: string | null) => {
+    const { image: name = image, ...rest } = dockerConfig.parse(asked);
+    const why = pin === null ? "" : " any more with the content that the task began with";
+    const found = await images.find(name, pin).catch((error: unknown) => {
+      throw new LeaseError(`the engine at ${socket} cannot be used: ${reasonOf(error)}`, { cause: error });
+    });
+    if (found === null) {
+      const message = `the engine has no image "${name}"${why}: npm run sandbox-image makes ours`;
+      throw new LeaseError(message, { code: "PROBE_FAILED" });
+    }
+    const engineRuntime = rest.runtime === "runsc" ? gvisor : null;
+    return { name, pin: found.pin, environment: { image: found.id, engineRuntime, ...rest } };
   };
 
-  const prove = async (asked: unknown): Promise<ProbeResult> => {
-    const environment = environmentOf(asked);
+  const prove = async (asked: unknown, pin: string | null): Promise<ProbeResult> => {
+    if (socket === null) return NO_ENGINE;
+    const { name, environment } = await findImage(asked, pin);
     const key = JSON.stringify(environment);
-    const result = proofs.get(key) ?? (await probeDocker(probing, environment));
-    if (result.available) proofs.set(key, result);
-    return result;
+    const proof = proofs.get(key) ?? (await probeDocker(probing, environment, name));
+    if (proof.available) proofs.set(key, proof);
+    return proof;
   };
 
   const acquire = async (request: LeaseRequest): Promise<Lease> => {
     if (closed) throw new LeaseError("the provider is closed");
-    const kind: ContainerKind = { ...environmentOf(request.config), limits: request.limits };
-    const container = await take(request, kind, agentFor(request.language ?? "JAVASCRIPT"));
+    const { environment } = await findImage(request.config, request.pin ?? null);
+    const kind: ContainerKind = { ...environment, limits: request.limits };
+    const languages = proofs.get(JSON.stringify(environment))?.languages ?? CAPABILITIES.languages;
+    const { language = "JAVASCRIPT" } = request;
+    const container = await take(request, kind, languages.includes(language) ? agentFor(language) : null);
     try {
       const before = await putIn(container.raw, request.files, request.layers);
       if (closed) throw new LeaseError("the provider is closed");
       const done = () => leases.delete(request.leaseId);
-      const lease = new DockerLease(container, request.limits.memoryBytes, before, done);
+      const lease = new DockerLease(container, { memoryBytes: request.limits.memoryBytes, languages, before, done });
       leases.set(request.leaseId, lease);
       return lease;
     } catch (error) {
@@ -107,8 +133,9 @@ export function createDockerProvider(config: DockerConfig): SandboxProvider {
     name: "docker",
     capabilities: CAPABILITIES,
     config: dockerConfig,
-    probe: () => prove({}),
-    prove,
+    probe: () => prove({}, null).catch((error: unknown) => ({ available: false, reason: reasonOf(error) })),
+    pin: async (asked) => (await findImage(asked, null)).pin,
+    prove: (asked, _limits, pin) => prove(asked, pin),
     acquire,
     leftovers: () => findLeftovers(docker),
     destroy: (leaseId) => removeContainer(docker, leaseName(leaseId)),

@@ -1,46 +1,46 @@
+import type { Language } from "@airlock/shared/domain";
 import { runOnChannel } from "../channel/run-on-channel.ts";
 import type { Lease, OutputBounds, OutputFile } from "../port.ts";
 import { refusedGuest } from "../refused.ts";
 import { agentFor } from "./agents.ts";
-import { CAPABILITIES } from "./capabilities.ts";
 import { collect } from "./collect.ts";
 import type { SandboxContainer } from "./container.ts";
 import { GuestTransport } from "./guest-transport.ts";
 
+export interface LeaseParts {
+  readonly memoryBytes: number;
+  /** Those that its image has. */
+  readonly languages: readonly Language[];
+  /** The work area as the program finds it. */
+  readonly before: ReadonlyMap<string, string>;
+  readonly done: () => void;
+}
+
 export class DockerLease implements Lease {
   readonly #container: SandboxContainer;
-  readonly #memoryBytes: number;
-  readonly #before: ReadonlyMap<string, string>;
-  readonly #onRelease: () => void;
+  readonly #parts: LeaseParts;
   readonly #stop = new AbortController();
   #transport: GuestTransport | null = null;
   #released: Promise<void> | null = null;
 
-  constructor(
-    container: SandboxContainer,
-    memoryBytes: number,
-    before: ReadonlyMap<string, string>,
-    onRelease: () => void,
-  ) {
+  constructor(container: SandboxContainer, parts: LeaseParts) {
     this.#container = container;
-    this.#memoryBytes = memoryBytes;
-    this.#before = before;
-    this.#onRelease = onRelease;
+    this.#parts = parts;
   }
 
   start: Lease["start"] = (program, channel, signal) => {
-    if (!CAPABILITIES.languages.includes(program.language))
-      return refusedGuest("docker", CAPABILITIES, program.language);
+    const { languages, memoryBytes } = this.#parts;
+    if (!languages.includes(program.language)) return refusedGuest("the image", { languages }, program.language);
     this.#transport = new GuestTransport(this.#container, agentFor(program.language));
     const either = AbortSignal.any([signal, this.#stop.signal]);
-    return runOnChannel(this.#transport, program, channel, either, { memoryBytes: this.#memoryBytes });
+    return runOnChannel(this.#transport, program, channel, either, { memoryBytes });
   };
 
   async *outputs(bounds: OutputBounds): AsyncGenerator<OutputFile> {
     if (this.#transport === null) return;
     await this.#transport.ended;
     // A container that died took its work area with it.
-    if (!this.#container.console.ended) yield* collect(this.#container.console, this.#before, bounds);
+    if (!this.#container.console.ended) yield* collect(this.#container.console, this.#parts.before, bounds);
   }
 
   /** Tried again by the next one where it fails. */
@@ -53,6 +53,14 @@ export class DockerLease implements Lease {
     return this.#released;
   }
 
+  /** Its work area is memory: the container has to run on. A dead one has nothing to look at. */
+  async retain(): Promise<void> {
+    await this.#transport?.ended;
+    await this.#container.keep();
+    this.#released = Promise.resolve();
+    this.#parts.done();
+  }
+
   /** Its guest ends as lost. */
   async lose(reason: string): Promise<void> {
     this.#transport?.abandon(reason);
@@ -63,6 +71,6 @@ export class DockerLease implements Lease {
 
   async #remove(): Promise<void> {
     await this.#container.remove();
-    this.#onRelease();
+    this.#parts.done();
   }
 }

@@ -1,17 +1,15 @@
-import { DEFAULT_SANDBOX_LIMITS, type SandboxLimits } from "@airlock/shared/domain";
+import { DEFAULT_SANDBOX_LIMITS, type Language, type SandboxLimits } from "@airlock/shared/domain";
 import type Docker from "dockerode";
 import type { ProbeResult } from "../port.ts";
-import type { Agent } from "./agents.ts";
+import { type Agent, ALL_PROGRAMS, languagesWith } from "./agents.ts";
 import type { Runtime } from "./config.ts";
 import type { ContainerKind } from "./container-spec.ts";
 import type { SandboxContainer } from "./container.ts";
-import { reasonOf, statusOf } from "./engine.ts";
 import { GuestTransport } from "./guest-transport.ts";
-import { LOOK, takeDisk, takeFiles, takeMemory, takeProcesses } from "./probe-programs.ts";
+import { LOOK, TAKE_CPU, takeDisk, takeFiles, takeMemory, takeProcesses } from "./probe-programs.ts";
 
 export interface Probing {
   readonly docker: Docker;
-  readonly socket: string | null;
   readonly make: (kind: ContainerKind) => Promise<SandboxContainer>;
 }
 
@@ -25,60 +23,89 @@ const SMALL: SandboxLimits = {
   diskBytes: 8 * MiB,
   files: 64,
 };
+/** So little that any busy loop is held back, also on a machine with much to do. */
+const SLOW_CPUS = 0.1;
 const PATIENCE_MS = 60_000;
 const MUST: Readonly<Record<Runtime, readonly string[]>> = {
-  runc: ["memory", "pids", "disk", "files", "network", "readOnlyRoot", "capabilities", "noNewPrivileges", "seccomp"],
-  // gVisor's kernel answers system calls itself: its /proc says nothing of two of them, and it counts no inodes.
+  runc: [
+    "memory",
+    "pids",
+    "cpu",
+    "disk",
+    "files",
+    "network",
+    "readOnlyRoot",
+    "capabilities",
+    "noNewPrivileges",
+    "seccomp",
+  ],
+  // gVisor's kernel answers system calls itself: its /proc says nothing of two of them, it counts no inodes, and user
+  // namespaces that a guest makes are none of this machine's. Where it is not the engine's to bound its share of a
+  // processor (rootless), the report says so.
   runsc: ["memory", "pids", "disk", "network", "readOnlyRoot", "capabilities"],
 };
 
-/** Runs guests against every limit: what was not seen to hold is not claimed. */
+/** What is known of an image under a runtime. */
+export type DockerProof = ProbeResult & { readonly languages?: readonly Language[] };
+
+/** Runs guests against every limit: what was not seen to hold is not claimed. `name` is what people call the image. */
 export async function probeDocker(
-  { docker, socket, make }: Probing,
-  { image, runtime, uid }: Omit<ContainerKind, "limits">,
-): Promise<ProbeResult> {
-  const none = (reason: string): ProbeResult => ({ available: false, reason });
-  if (socket === null) return none("no container engine was found: AIRLOCK_DOCKER_SOCKET names Docker's or Podman's");
-  try {
-    const [{ Runtimes = {} }, { Version }] = await Promise.all([docker.info(), docker.version()]);
-    if (runtime !== "runc" && !(runtime in Runtimes)) return none(`the engine has no runtime "${runtime}"`);
-    await docker.getImage(image).inspect();
-    const walls = await measure(make, { image, runtime, uid });
-    const broken = MUST[runtime].filter((wall) => walls[wall] !== true);
-    if (broken.length > 0) return none(`under ${runtime} these did not hold: ${broken.join(", ")}`);
-    const level = runtime === "runsc" ? "gvisor" : "container";
-    const enforced = { ...walls, engine: Version, runtime, image };
-    return { available: true, isolation: { provider: "docker", level, enforced }, image: null };
-  } catch (error) {
-    if (statusOf(error) === 404) return none(`the engine has no image "${image}": npm run sandbox-image makes ours`);
-    return none(`the engine at ${socket} cannot be used: ${reasonOf(error)}`);
-  }
+  { docker, make }: Probing,
+  kind: Omit<ContainerKind, "limits">,
+  name: string,
+): Promise<DockerProof> {
+  const { image, runtime, engineRuntime } = kind;
+  const none = (reason: string): DockerProof => ({ available: false, reason });
+  const [{ Runtimes = {} }, { Version }] = await Promise.all([docker.info(), docker.version()]);
+  if (engineRuntime !== null && !(engineRuntime in Runtimes))
+    return none(`the engine has no runtime "${engineRuntime}"`);
+  const { walls, programs } = await measure(make, kind);
+  const broken = MUST[runtime].filter((wall) => walls[wall] !== true);
+  if (broken.length > 0) return none(`under ${runtime} these did not hold: ${broken.join(", ")}`);
+  const languages = languagesWith(programs);
+  if (languages.length === 0) return none(`the image "${name}" has none of: ${ALL_PROGRAMS.join(", ")}`);
+  const level = runtime === "runsc" ? "gvisor" : "container";
+  const enforced = { ...walls, engine: Version, runtime, image: name, imageId: image, languages };
+  return { available: true, isolation: { provider: "docker", level, enforced }, image: null, languages };
 }
 
-async function measure(make: Probing["make"], kind: Omit<ContainerKind, "limits">): Promise<Walls> {
+async function measure(
+  make: Probing["make"],
+  kind: Omit<ContainerKind, "limits">,
+): Promise<{ walls: Walls; programs: readonly string[] }> {
   const { runtime } = kind;
-  const ask = async (program: string, limits: SandboxLimits) => {
+  const within = async <T>(limits: SandboxLimits, use: (container: SandboxContainer) => Promise<T>): Promise<T> => {
     const container = await make({ ...kind, limits });
     try {
-      return await run(container, program);
+      return await use(container);
     } finally {
       await container.remove();
     }
   };
+  const ask = (program: string, limits: SandboxLimits) => within(limits, (container) => run(container, program));
   const holds = async (program: string): Promise<boolean> => {
     const said = await ask(program, SMALL);
     if (!said.has("begun")) throw new Error(`a guest under ${runtime} did not run`);
     return !said.has("taken");
   };
-  const seen = await ask(LOOK, DEFAULT_SANDBOX_LIMITS);
+  const slowed = within({ ...SMALL, cpus: SLOW_CPUS }, async (container) => {
+    await run(container, TAKE_CPU);
+    return (await container.throttledPeriods()) > 0;
+  });
+  // Side by side: each waits more than it works.
+  const [seen, memory, pids, disk, files, cpu] = await Promise.all([
+    ask(LOOK, DEFAULT_SANDBOX_LIMITS),
+    holds(takeMemory(4 * SMALL.memoryBytes)),
+    holds(takeProcesses(4 * SMALL.pids)),
+    holds(takeDisk(2 * SMALL.diskBytes)),
+    holds(takeFiles(2 * SMALL.files)),
+    slowed,
+  ]);
   if (!seen.has("looked")) throw new Error(`a guest under ${runtime} did not run`);
-  return {
-    ...lookAt(seen),
-    memory: await holds(takeMemory(4 * SMALL.memoryBytes)),
-    pids: await holds(takeProcesses(4 * SMALL.pids)),
-    disk: await holds(takeDisk(2 * SMALL.diskBytes)),
-    files: await holds(takeFiles(2 * SMALL.files)),
-  };
+  // Not every engine tells how often it held a container back; where the guest sees its share, that will do.
+  const share = seen.get("cpu")?.every((quota) => /^\d+$/.test(quota)) === true;
+  const walls = { ...lookAt(seen), memory, pids, disk, files, cpu: cpu || share };
+  return { walls, programs: seen.get("program") ?? [] };
 }
 
 function lookAt(seen: ReadonlyMap<string, readonly string[]>): Walls {
@@ -91,7 +118,7 @@ function lookAt(seen: ReadonlyMap<string, readonly string[]>): Walls {
     network: is("interface", /^lo:$/) && !seen.has("route"),
     readOnlyRoot: !seen.has("writable"),
     noEngineSocket: !seen.has("socket"),
-    cpu: is("cpu", /^\d+$/),
+    noUserNamespaces: is("namespace", /^refused$/),
   };
 }
 

@@ -1,19 +1,27 @@
+import path from "node:path";
 import type { Readable } from "node:stream";
 import type Docker from "dockerode";
 import { pack as packFolder } from "tar-fs";
 import { pack } from "tar-stream";
 import { type InputFile, type Layer, LeaseError } from "../port.ts";
+import { PACKAGES } from "./container-spec.ts";
 import { runInside } from "./engine.ts";
 import { FIND_ENTRIES, parseEntry } from "./entries.ts";
 
 /** Where a guest may write; all else is read-only. */
 const WRITABLE = ["/work", "/home/guest", "/tmp"];
 const UNPACK = 'mkdir -p "$1" && tar -x -f - -C "$1" --no-same-owner';
+/** Everyone may read what is root's, whatever its modes are here. */
+const UNPACK_FOR_ALL = `${UNPACK} && chmod -R a+rX "$1"`;
+/** What stood there gives way, as under a mount. */
+const LINK = 'mkdir -p "$(dirname "$2")" && rm -rf "$2" && ln -s "$1" "$2"';
+const WORK = "/work";
 
 /**
- * Copies files and layers in, as the guest, through a program inside: the engine's own way of copying neither reaches a
+ * Copies files and layers in, through a program inside: the engine's own way of copying neither reaches a
  * tmpfs nor a container with a read-only root, and a bind mount needs the worker and the engine to share a disk.
- * Answers the work area as the program finds it.
+ * What the program may change is the guest's own; of other layers, which are root's, it gets a link. Answers the work area
+ * as the program finds it. Throws `LeaseError`, with a code where it does not fit.
  */
 export async function putIn(
   container: Docker.Container,
@@ -21,13 +29,20 @@ export async function putIn(
   layers: readonly Layer[],
 ): Promise<Map<string, string>> {
   if (files.length === 0 && layers.length === 0) return new Map();
-  for (const { source, target } of layers) {
+  for (const [index, { source, target }] of layers.entries()) {
     if (!WRITABLE.some((folder) => target === folder || target.startsWith(`${folder}/`))) {
       throw new LeaseError(`a layer cannot be put at ${target}: only ${WRITABLE.join(", ")} can be written`);
     }
-    await unpack(container, target, packFolder(source));
+    if (target === WORK) await unpack(container, packFolder(source));
+    else {
+      // Under its own name: a package looks for its neighbours in folders called node_modules.
+      const place = `${PACKAGES}/${index}/${path.basename(target)}`;
+      const as = { user: "0:0", code: "PROVISION_FAILED" } as const;
+      await runInside(container, ["sh", "-c", UNPACK_FOR_ALL, "unpack", place], packFolder(source), as);
+      await runInside(container, ["sh", "-c", LINK, "link", place, target], null);
+    }
   }
-  if (files.length > 0) await unpack(container, "/work", packFiles(files));
+  if (files.length > 0) await unpack(container, packFiles(files));
   const listed = await runInside(container, ["sh", "-c", `cd /work && ${FIND_ENTRIES}`], null);
   const found = new Map<string, string>();
   for (const record of splitRecords(listed)) {
@@ -37,13 +52,13 @@ export async function putIn(
   return found;
 }
 
-async function unpack(container: Docker.Container, target: string, archive: Readable): Promise<void> {
-  await runInside(container, ["sh", "-c", UNPACK, "unpack", target], archive);
+async function unpack(container: Docker.Container, archive: Readable): Promise<void> {
+  await runInside(container, ["sh", "-c", UNPACK, "unpack", WORK], archive, { code: "WORKSPACE_FAILED" });
 }
 
 function packFiles(files: readonly InputFile[]): Readable {
   const archive = pack();
-  for (const { path, content } of files) archive.entry({ name: path, mode: 0o644 }, content);
+  for (const { path: name, content } of files) archive.entry({ name, mode: 0o644 }, content);
   archive.finalize();
   return archive;
 }

@@ -1,19 +1,25 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { DEFAULT_SANDBOX_LIMITS } from "@airlock/shared/domain";
 import { describeNeeding, needs, useDockerEngine } from "@airlock/shared/testing";
-import { afterAll, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { runProgram } from "../../../testing/run-program.ts";
+import { leaseRequest } from "../../../testing/lease-request.ts";
 import { startGuest } from "../../../testing/driven-guest.ts";
 import { RUNTIMES } from "./config.ts";
+import { hostileWorkArea } from "../conformance/hostile-work-area.ts";
 import { createDockerProvider } from "./index.ts";
 
 const engine = needs("docker") ? await useDockerEngine() : { socket: "/nowhere", image: "none" };
+const MIB = 1024 * 1024;
 const BOUNDS = { files: 100, fileBytes: 1024 * 1024, totalBytes: 4 * 1024 * 1024 };
 
 describeNeeding(["docker", "runsc"], "a container's work area", () => {
   const provider = createDockerProvider({ ...engine, warm: 1 });
   afterAll(() => provider.close());
+
+  describe("of hostile programs", () => hostileWorkArea(provider));
 
   const collect = async (code: string, lease: Parameters<typeof startGuest>[1]["lease"] = {}) => {
     const guest = await startGuest(provider, { code, lease });
@@ -106,23 +112,44 @@ describeNeeding(["docker", "runsc"], "a container's work area", () => {
     expect(left.filter(([name]) => name.startsWith("s"))).toHaveLength(24);
   });
 
-  it("has a copy of each layer, which no other task sees changed, and gives none of it back", async () => {
+  it.each(RUNTIMES)("packages are read-only, no output, and take no room of it, under %s", async (runtime) => {
     const source = await mkdtemp(path.join(tmpdir(), "airlock-layer-"));
-    await mkdir(path.join(source, "lib"));
-    await writeFile(path.join(source, "lib/index.js"), "module.exports = 7");
-    await symlink("lib/index.js", path.join(source, "main.js"));
+    await mkdir(path.join(source, "dep/lib"), { recursive: true });
+    await writeFile(path.join(source, "dep/lib/index.js"), "module.exports = 7");
+    await writeFile(path.join(source, "dep/large"), Buffer.alloc(3 * MIB));
+    await symlink("lib/index.js", path.join(source, "dep/index.js"));
+    const layers = [{ source, target: "/work/node_modules" }];
+    const limits = { ...DEFAULT_SANDBOX_LIMITS, diskBytes: MIB };
+    const code = `const fs = require("fs");
+      const refused = ["writeFileSync", "rmSync", "unlinkSync", "chmodSync"].map((how) => {
+        try { fs[how]("node_modules/dep/lib/index.js", how === "chmodSync" ? 0o777 : "8") } catch (e) { return e.code } });
+      return [require("dep"), require.resolve("dep").includes("/node_modules/"), refused.every(Boolean)];`;
     try {
-      const lease = { layers: [{ source, target: "/work/node_modules/dep" }] };
-      const code = `const was = require("./node_modules/dep/main.js");
-        require("fs").writeFileSync("node_modules/dep/lib/index.js", "module.exports = 8"); return was;`;
-      for (let i = 0; i < 2; i++) {
-        const { outcome, files } = await collect(code, lease);
-        expect(outcome).toEqual({ kind: "returned", output: "7" });
-        expect(Object.keys(files)).toEqual(["node_modules/dep/lib/index.js"]);
-      }
+      const { outcome, files, left } = await collect(code, { layers, limits, config: { runtime } });
+      expect(outcome).toEqual({ kind: "returned", output: "[7,true,true]" });
+      expect([files, left]).toEqual([{}, []]);
     } finally {
       await rm(source, { recursive: true });
     }
+  });
+
+  it("packages that do not fit are a failure of their own, which no other try can mend", async () => {
+    const source = await mkdtemp(path.join(tmpdir(), "airlock-layer-"));
+    await writeFile(path.join(source, "large"), Buffer.alloc(80 * MIB));
+    const limits = { ...DEFAULT_SANDBOX_LIMITS, memoryBytes: 128 * MIB };
+    const asked = provider.acquire(leaseRequest({ layers: [{ source, target: "/work/node_modules" }], limits }));
+    await expect(asked).rejects.toMatchObject({ name: "LeaseError", code: "PROVISION_FAILED" });
+    await rm(source, { recursive: true });
+  });
+
+  it("a file whose path is too long to be opened is left, and those after it are whole", async () => {
+    const { files, left } = await collect(
+      `const fs = require("fs"); const top = process.cwd();
+       for (let i = 0; i < 30; i++) { fs.mkdirSync("d".repeat(150)); process.chdir("d".repeat(150)); }
+       fs.writeFileSync("bottom", "never seen"); process.chdir(top); fs.writeFileSync("e", "whole"); fs.writeFileSync("f", "too");`,
+    );
+    expect(files).toEqual({ e: "whole", f: "too" });
+    expect(left.map(([name, reason]) => [name.length, reason])).toEqual([[4536, "its path is too long to be opened"]]);
   });
 
   it("ends a guest that fills it, and its inodes, with its own failure", async () => {

@@ -53,7 +53,7 @@ describeNeeding(["bwrap", "root"], "processes on a machine without control group
       available: true,
       isolation: { enforced: { memory: false, pids: false, cpu: false, network: true, cgroups: "none" } },
     });
-    const prove = (config: unknown) => provider.prove?.(provider.config.parse(config), LIMITS);
+    const prove = (config: unknown) => provider.prove?.(provider.config.parse(config), LIMITS, null);
     expect(await prove({})).toEqual({
       available: false,
       reason: "this machine does not enforce memory and pids",

@@ -16,7 +16,7 @@ describeNeeding("docker", "docker", () => {
       isolation: {
         enforced: {
           cpu: true,
-          noUserNamespaces: expect.any(Boolean) as boolean,
+          userNamespaces: expect.any(Boolean) as boolean,
           languages: expect.arrayContaining(["JAVASCRIPT", "PYTHON", "BUN"]) as string[],
         },
       },

@@ -118,7 +118,7 @@ function lookAt(seen: ReadonlyMap<string, readonly string[]>): Walls {
     network: is("interface", /^lo:$/) && !seen.has("route"),
     readOnlyRoot: !seen.has("writable"),
     noEngineSocket: !seen.has("socket"),
-    noUserNamespaces: is("namespace", /^refused$/),
+    userNamespaces: is("namespace", /^refused$/),
   };
 }
 

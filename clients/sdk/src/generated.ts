@@ -139,6 +139,8 @@ export interface SubmitTaskInput {
   readonly priority?: number | null | undefined;
   /** Not started by then: TIMED_OUT. */
   readonly queueTtlMs?: number | null | undefined;
+  /** false: the program is run at most once, outside the isolate. It never parks (what would need a person is TOOL_DENIED), ends as WORKER_LOST when its worker is lost, and can use its session's sandbox again (REUSE_BY_SESSION). */
+  readonly replayable?: boolean | null | undefined;
   /** In the future: QUEUED until then. */
   readonly runAt?: string | null | undefined;
   readonly session?: string | null | undefined;
@@ -201,7 +203,7 @@ export type Artifact = { readonly id: string; readonly name: string; readonly di
 
 export type IsolationReport = { readonly provider: string; readonly level: string; readonly enforced: unknown };
 
-export type Task = TaskSummary & { readonly code: string; readonly input: unknown; readonly batch: { readonly id: string } | null; readonly retryOf: { readonly id: string } | null; readonly forkOf: { readonly id: string } | null; readonly toolCalls: readonly (ToolCall)[]; readonly approvals: readonly (ApprovalSummary)[]; readonly artifacts: readonly (Artifact)[]; readonly isolation: IsolationReport | null };
+export type Task = TaskSummary & { readonly code: string; readonly input: unknown; readonly replayable: boolean; readonly batch: { readonly id: string } | null; readonly retryOf: { readonly id: string } | null; readonly forkOf: { readonly id: string } | null; readonly toolCalls: readonly (ToolCall)[]; readonly approvals: readonly (ApprovalSummary)[]; readonly artifacts: readonly (Artifact)[]; readonly isolation: IsolationReport | null };
 
 export type TaskEvent = { readonly taskId: string; readonly seq: number; readonly at: string; readonly type: string; readonly data: unknown };
 
@@ -897,6 +899,7 @@ fragment Task on Task {
   ...TaskSummary
   code
   input
+  replayable
   batch {
     id
   }

@@ -33,7 +33,7 @@ export interface CreateEnvironmentInput {
   readonly provision?: string | null | undefined;
   /** Cloned into the work area. */
   readonly repository?: RepositoryInput | null | undefined;
-  /** How long RETAIN_ON_FAILURE keeps a sandbox (an hour). */
+  /** How long RETAIN_ON_FAILURE keeps a sandbox, and REUSE_BY_SESSION one that nobody uses (an hour). */
   readonly retainMs?: number | null | undefined;
 }
 
@@ -189,7 +189,7 @@ export type Environment = { readonly name: string; readonly source: EnvironmentS
 
 export type EnvironmentProbe = { readonly available: boolean; readonly reason: string | null; readonly workerId: string | null; readonly isolation: { readonly provider: string; readonly level: string; readonly enforced: unknown } | null };
 
-export type Provider = { readonly name: string; readonly available: boolean; readonly reason: string | null; readonly workers: readonly (string)[]; readonly isolation: { readonly provider: string; readonly level: string; readonly enforced: unknown } | null; readonly languages: readonly (Language)[]; readonly keptBy: string; readonly workArea: boolean; readonly retains: boolean; readonly configSchema: unknown };
+export type Provider = { readonly name: string; readonly available: boolean; readonly reason: string | null; readonly workers: readonly (string)[]; readonly isolation: { readonly provider: string; readonly level: string; readonly enforced: unknown } | null; readonly languages: readonly (Language)[]; readonly keptBy: string; readonly workArea: boolean; readonly retains: boolean; readonly reuses: boolean; readonly configSchema: unknown };
 
 export type Lease = { readonly id: string; readonly taskId: string | null; readonly segment: number | null; readonly environment: string; readonly environmentRevision: number | null; readonly provider: string; readonly workerId: string; readonly host: string; readonly state: LeaseState; readonly policy: LeasePolicy; readonly createdAt: string; readonly expiresAt: string | null; readonly endedAt: string | null; readonly error: string | null };
 
@@ -828,6 +828,7 @@ fragment Provider on Provider {
   keptBy
   workArea
   retains
+  reuses
   configSchema
 }
 `,

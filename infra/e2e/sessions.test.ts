@@ -106,6 +106,14 @@ describeNeeding("docker", "containers that a session uses again", () => {
     expect(rig.ledger.entries(task.id)).toEqual([]);
   });
 
+  it.each([
+    ["JAVASCRIPT", "await new Promise((resolve) => setTimeout(resolve, 3_300)); return 1"],
+    ["PYTHON", "import time\ntime.sleep(3.3)\nreturn 1"],
+  ])("a timer that would park another task is waited for: %s", async (language, code) => {
+    const task = await once(await tenant(), code, { language });
+    expect(task).toMatchObject({ status: "SUCCEEDED", output: 1, segments: 1 });
+  });
+
   it("a container that nobody used for its time is destroyed, and so is one that is given up", async () => {
     const [brief, long] = [await tenant(1_000), await tenant()];
     const leaseOf = async (task: TaskView): Promise<string> =>

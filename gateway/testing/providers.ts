@@ -6,7 +6,7 @@ export async function tellOfProviders(db: Database, reason: string | null = null
   const id = newId();
   await registerWorker(db, { id, host: "test", version: "0", capacity: 1, providers: ["isolate"], tools: [] });
   const isolation = (provider: string) => JSON.stringify({ provider, level: "process", enforced: { memory: true } });
-  const shared = { outlivesWorker: true, retains: true } as const;
+  const shared = { outlivesWorker: true, retains: true, reuses: true } as const;
   await publishProviders(db, id, [
     {
       name: "boxes",

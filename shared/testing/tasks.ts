@@ -21,6 +21,7 @@ export function newTask(projectId: string, fields: Partial<NewTask> = {}): NewTa
     timeoutMs: null,
     queueTtlMs: null,
     maxToolCalls: null,
+    replayable: true,
     runAt: null,
     idempotencyKey: null,
     fingerprint: null,

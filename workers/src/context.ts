@@ -7,6 +7,7 @@ import type { Logger } from "@airlock/shared/runtime";
 import type { Policies } from "./desk/policies.ts";
 import type { FunctionTools } from "./functions/index.ts";
 import type { LeaseBook } from "./leasing/lease-book.ts";
+import type { RestedLeases } from "./leasing/rested-leases.ts";
 import type { TaskEnvironments } from "./leasing/task-environments.ts";
 import type { Provisioning } from "./provisioning/index.ts";
 import type { WorkerMetrics } from "./metrics.ts";
@@ -43,6 +44,8 @@ export interface Context {
   readonly feeder: Feeder;
   /** Which sandboxes this worker has. */
   readonly leases: LeaseBook;
+  /** Those of them that wait for their session's next task. */
+  readonly rested: RestedLeases;
   /** What a task's environment asks of its sandbox. */
   readonly environments: TaskEnvironments;
   readonly throughput: Pick<Throughput, "note">;

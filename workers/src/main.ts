@@ -35,6 +35,7 @@ import { createPolicies } from "./desk/policies.ts";
 import { createFunctionTools } from "./functions/index.ts";
 import { HELP, parseEnv, type WorkerEnv } from "./env.ts";
 import { createLeaseBook } from "./leasing/lease-book.ts";
+import { createRestedLeases } from "./leasing/rested-leases.ts";
 import { createTaskEnvironments } from "./leasing/task-environments.ts";
 import { createWorkerMetrics } from "./metrics.ts";
 import { createApprovalAnnouncer, expireApprovals } from "./processors/approval-processor.ts";
@@ -189,8 +190,12 @@ function createContext(
     proved.map(({ provider }) => provider.name),
   );
   lifecycle.defer("feeder", () => feeder.stop());
+  const leases = createLeaseBook({ db, workerId, host: env.AIRLOCK_WORKER_HOST });
+  const rested = createRestedLeases({ leases, log: parts.log });
+  lifecycle.defer("rested leases", () => rested.close());
   const sandboxes = {
-    leases: createLeaseBook({ db, workerId, host: env.AIRLOCK_WORKER_HOST }),
+    leases,
+    rested,
     metrics: createWorkerMetrics(registry, () => running.count, env.AIRLOCK_CONCURRENCY),
     environments: createTaskEnvironments(parts),
   };

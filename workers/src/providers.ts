@@ -83,7 +83,7 @@ export function providerManifests({ proved, unproved }: ProbedProviders): Publis
     config,
   }: SandboxProvider): Omit<PublishedProvider, "isolation" | "reason"> => ({
     name,
-    capabilities: { ...capabilities, retains: capabilities.retains ?? false },
+    capabilities: { ...capabilities, retains: capabilities.retains ?? false, reuses: capabilities.reuses ?? false },
     configSchema: JSON.stringify(z.toJSONSchema(config, { io: "input", unrepresentable: "any" })),
   });
   return [

@@ -33,10 +33,11 @@ export class PlayedGuest implements RunningGuest {
     return call;
   }
 
-  /** It can do nothing but wait. */
-  idle(): void {
+  /** It can do nothing but wait, for its calls or for a timer of its own. */
+  idle(timerMs: number | null = null): void {
     this.#turn += 1;
-    this.channel.idle({ turn: this.#turn, waits: true, timerMs: null, timerAt: null });
+    const timerAt = timerMs === null ? null : Date.now() + timerMs;
+    this.channel.idle({ turn: this.#turn, waits: timerMs === null, timerMs, timerAt });
   }
 
   /** Undefined: it has none yet. */

@@ -15,11 +15,15 @@ export interface ScriptedProvider extends SandboxProvider {
   readonly sandboxes: Map<string, LeaseRequest>;
   /** What was asked for, in order. */
   readonly asked: LeaseRequest[];
+  /** What was asked for again, in order. */
+  readonly reused: LeaseRequest[];
   readonly faults: {
     acquire: string | null;
     release: string | null;
     destroy: string | null;
     prove: string | null;
+    rest: string | null;
+    reuse: string | null;
     /** Of `acquire`. */
     code: TaskErrorCode | null;
   };
@@ -29,7 +33,9 @@ export interface ScriptedProvider extends SandboxProvider {
 }
 
 export function createScriptedProvider(sandboxes = new Map<string, LeaseRequest>()): ScriptedProvider {
-  const faults: ScriptedProvider["faults"] = { acquire: null, release: null, destroy: null, prove: null, code: null };
+  const faults: ScriptedProvider["faults"] = {
+    ...{ acquire: null, release: null, destroy: null, prove: null, rest: null, reuse: null, code: null },
+  };
   const fail = (message: string | null): void => {
     if (message !== null) throw new Error(message);
   };
@@ -42,10 +48,12 @@ export function createScriptedProvider(sandboxes = new Map<string, LeaseRequest>
       workArea: true,
       outlivesWorker: true,
       retains: true,
+      reuses: true,
     },
     config: z.strictObject({ flavour: z.string().default("plain") }),
     sandboxes,
     asked: [],
+    reused: [],
     faults,
     outcome: { kind: "returned", output: "1" },
     meanwhile: async () => {},
@@ -84,6 +92,14 @@ export function createScriptedProvider(sandboxes = new Map<string, LeaseRequest>
         sandboxes.delete(id);
       },
       retain: async () => {},
+      rest: async () => fail(faults.rest),
+      async reuse(request) {
+        fail(faults.reuse);
+        provider.reused.push(request);
+        sandboxes.delete(id);
+        sandboxes.set(request.leaseId, request);
+        return leaseOf(request.leaseId);
+      },
     };
   }
 

@@ -20,6 +20,7 @@ import { sql } from "kysely";
 import type { Context } from "../src/context.ts";
 import { createPolicies } from "../src/desk/policies.ts";
 import { createLeaseBook } from "../src/leasing/lease-book.ts";
+import { createRestedLeases } from "../src/leasing/rested-leases.ts";
 import { createTaskEnvironments } from "../src/leasing/task-environments.ts";
 import { createWorkerMetrics } from "../src/metrics.ts";
 import { createRunningSegments } from "../src/runner/running-segments.ts";
@@ -69,6 +70,7 @@ export async function openTestWorker(redisUrl: string | null = null): Promise<Te
   const workerId = await newWorker();
   const folder = path.join(tmpdir(), `airlock-worker-${workerId}`);
   const log = createLogger({ program: "test", level: "silent" });
+  const leases = createLeaseBook({ db, workerId, host: "test" });
   const context: Context = {
     workerId,
     db,
@@ -89,7 +91,8 @@ export async function openTestWorker(redisUrl: string | null = null): Promise<Te
     isOffered: async () => false,
     announceApproval: ignore,
     limits: DEFAULT_GUEST_LIMITS,
-    leases: createLeaseBook({ db, workerId, host: "test" }),
+    leases,
+    rested: createRestedLeases({ leases, log }),
     environments: createTaskEnvironments({ db, log }),
     functions: { find: async () => undefined, forget: ignore, forgetAll: ignore },
     // A test that provides for its tasks brings its own.
@@ -117,6 +120,7 @@ export async function openTestWorker(redisUrl: string | null = null): Promise<Te
       await sql`update workers set last_seen_at = now() - interval '1 hour' where id = ${id}`.execute(db);
     },
     close: async () => {
+      await context.rested.close();
       await queues.close();
       await bus.close();
       await db.destroy();

@@ -33,7 +33,7 @@ export interface CreateEnvironmentInput {
   readonly provision?: string | null | undefined;
   /** Cloned into the work area. */
   readonly repository?: RepositoryInput | null | undefined;
-  /** How long RETAIN_ON_FAILURE keeps a sandbox (an hour). */
+  /** How long RETAIN_ON_FAILURE keeps a sandbox, and REUSE_BY_SESSION one that nobody uses (an hour). */
   readonly retainMs?: number | null | undefined;
 }
 
@@ -139,6 +139,8 @@ export interface SubmitTaskInput {
   readonly priority?: number | null | undefined;
   /** Not started by then: TIMED_OUT. */
   readonly queueTtlMs?: number | null | undefined;
+  /** false: the program is run at most once, outside the isolate. It never parks (what would need a person is TOOL_DENIED), ends as WORKER_LOST when its worker is lost, and can use its session's sandbox again (REUSE_BY_SESSION). */
+  readonly replayable?: boolean | null | undefined;
   /** In the future: QUEUED until then. */
   readonly runAt?: string | null | undefined;
   readonly session?: string | null | undefined;
@@ -187,7 +189,7 @@ export type Environment = { readonly name: string; readonly source: EnvironmentS
 
 export type EnvironmentProbe = { readonly available: boolean; readonly reason: string | null; readonly workerId: string | null; readonly isolation: { readonly provider: string; readonly level: string; readonly enforced: unknown } | null };
 
-export type Provider = { readonly name: string; readonly available: boolean; readonly reason: string | null; readonly workers: readonly (string)[]; readonly isolation: { readonly provider: string; readonly level: string; readonly enforced: unknown } | null; readonly languages: readonly (Language)[]; readonly keptBy: string; readonly workArea: boolean; readonly retains: boolean; readonly configSchema: unknown };
+export type Provider = { readonly name: string; readonly available: boolean; readonly reason: string | null; readonly workers: readonly (string)[]; readonly isolation: { readonly provider: string; readonly level: string; readonly enforced: unknown } | null; readonly languages: readonly (Language)[]; readonly keptBy: string; readonly workArea: boolean; readonly retains: boolean; readonly reuses: boolean; readonly configSchema: unknown };
 
 export type Lease = { readonly id: string; readonly taskId: string | null; readonly segment: number | null; readonly environment: string; readonly environmentRevision: number | null; readonly provider: string; readonly workerId: string; readonly host: string; readonly state: LeaseState; readonly policy: LeasePolicy; readonly createdAt: string; readonly expiresAt: string | null; readonly endedAt: string | null; readonly error: string | null };
 
@@ -201,7 +203,7 @@ export type Artifact = { readonly id: string; readonly name: string; readonly di
 
 export type IsolationReport = { readonly provider: string; readonly level: string; readonly enforced: unknown };
 
-export type Task = TaskSummary & { readonly code: string; readonly input: unknown; readonly batch: { readonly id: string } | null; readonly retryOf: { readonly id: string } | null; readonly forkOf: { readonly id: string } | null; readonly toolCalls: readonly (ToolCall)[]; readonly approvals: readonly (ApprovalSummary)[]; readonly artifacts: readonly (Artifact)[]; readonly isolation: IsolationReport | null };
+export type Task = TaskSummary & { readonly code: string; readonly input: unknown; readonly replayable: boolean; readonly batch: { readonly id: string } | null; readonly retryOf: { readonly id: string } | null; readonly forkOf: { readonly id: string } | null; readonly toolCalls: readonly (ToolCall)[]; readonly approvals: readonly (ApprovalSummary)[]; readonly artifacts: readonly (Artifact)[]; readonly isolation: IsolationReport | null };
 
 export type TaskEvent = { readonly taskId: string; readonly seq: number; readonly at: string; readonly type: string; readonly data: unknown };
 
@@ -826,6 +828,7 @@ fragment Provider on Provider {
   keptBy
   workArea
   retains
+  reuses
   configSchema
 }
 `,
@@ -897,6 +900,7 @@ fragment Task on Task {
   ...TaskSummary
   code
   input
+  replayable
   batch {
     id
   }

@@ -39,6 +39,8 @@ function canonicalSubmission(submission: Submission): string {
     ...submission.files.map(({ path, sha256 }) => [path, sha256]),
     // Nothing where there are none: keys that were used before tasks had dependencies stay good.
     ...(submission.dependencies === null ? [] : [{ dependencies: submission.dependencies }]),
+    // Nothing where it is the default: keys that were used before there was another stay good.
+    ...(submission.replayable ? [] : [{ replayable: false }]),
   ];
   return JSON.stringify(parts);
 }

@@ -67,6 +67,7 @@ function submissionOf(task: TaskRow, environment: KnownEnvironment, labels: [str
     runAt: null,
     labels,
     maxToolCalls: task.max_tool_calls,
+    replayable: task.replayable,
     files: [],
     dependencies: task.dependencies,
   };

@@ -22,6 +22,7 @@ export interface SubmissionInput {
   readonly idempotencyKey?: string | null | undefined;
   readonly labels?: unknown;
   readonly maxToolCalls?: number | null | undefined;
+  readonly replayable?: boolean | null | undefined;
 }
 
 /** Within all bounds, with every default filled in. */
@@ -43,6 +44,8 @@ export interface Submission {
   readonly runAt: Date | null;
   readonly labels: readonly LabelPair[];
   readonly maxToolCalls: number | null;
+  /** False: its program is run at most once. */
+  readonly replayable: boolean;
   readonly files: readonly SubmittedFile[];
   /** JSON text, names sorted; null: none. */
   readonly dependencies: string | null;
@@ -80,6 +83,7 @@ export function validateSubmission(
     runAt: given.runAt ?? null,
     labels: readLabels(given.labels, `${at}labels`, faults),
     maxToolCalls: given.maxToolCalls ?? null,
+    replayable: readReplayable(given.replayable, environment, `${at}replayable`, faults),
     files: readFiles(given.files, `${at}files`, faults),
     dependencies: readDependencies(
       given.dependencies,
@@ -88,6 +92,20 @@ export function validateSubmission(
       faults,
     ),
   };
+}
+
+/** A guest that is kept as it is never runs again anyway: whoever says so there takes the isolate for something else. */
+function readReplayable(
+  given: boolean | null | undefined,
+  { name, provider }: KnownEnvironment,
+  field: string,
+  faults: Faults,
+): boolean {
+  if (given === false && provider === "isolate") {
+    const kept = `the environment "${name}" keeps a waiting program as it is and does not run it again`;
+    faults.add(field, `is false, but ${kept}; leave it out, or name an environment outside the isolate`);
+  }
+  return given ?? true;
 }
 
 export function checkName(name: string | null | undefined, field: string, faults: Faults): void {

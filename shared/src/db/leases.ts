@@ -67,6 +67,23 @@ export async function endLeases(db: Database, ends: readonly LeaseEnd[]): Promis
   `.execute(db);
 }
 
+/**
+ * A sandbox that rested on this worker goes on under another lease, or is gone. Of all who want to end the lease (this
+ * worker, a person, the reaper) one does: false where it was another.
+ */
+export async function endRestedLease(db: Database, lease: { id: string; workerId: string }): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("leases")
+    .set({ state: "RELEASED", ended_at: sql<Date>`now()`, expires_at: null })
+    .where("id", "=", lease.id)
+    .where("worker_id", "=", lease.workerId)
+    .where("state", "=", "RETAINED")
+    .where("policy", "=", "REUSE_BY_SESSION")
+    .where("expires_at", ">", sql<Date>`now()`)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
 export async function listLeases(
   db: Database,
   projectId: string,

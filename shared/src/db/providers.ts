@@ -10,6 +10,8 @@ export interface PublishedCapabilities {
   readonly workArea: boolean;
   readonly outlivesWorker: boolean;
   readonly retains: boolean;
+  /** Absent: published before there was the word. */
+  readonly reuses?: boolean;
 }
 
 /** What a worker tells about a provider of its build, whether it can be used there or not. */

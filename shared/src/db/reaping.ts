@@ -3,6 +3,9 @@ import type { Database } from "./database.ts";
 import type { LeaseRow } from "./leases.ts";
 import { storable } from "./tasks/index.ts";
 
+/** Those of no use without their worker: what rests for its session's next task only that worker can hand out. */
+const HELD = sql`(state = 'ACTIVE' or state = 'RETAINED' and policy = 'REUSE_BY_SESSION')`;
+
 /**
  * Takes leases from those who do not hold them any more: retained ones whose time is up, those of lost or stopped
  * workers, and this worker's own that it has no hold of (the word of their end was lost).
@@ -13,16 +16,16 @@ export async function expireLeases(
 ): Promise<LeaseRow[]> {
   const { rows } = await sql<LeaseRow>`
     update leases l set state = 'EXPIRED', retry_at = now(), error = coalesce(l.error, case
-      when l.state = 'RETAINED' then 'its time was up'
+      when l.state = 'RETAINED' and l.expires_at <= now() then 'its time was up'
       when l.worker_id = ${workerId} then 'its worker lost hold of it'
       else 'its worker was lost'
     end)
     from (
       select id from leases o where ended_at is null and (
         state = 'RETAINED' and expires_at <= now()
-        or state = 'ACTIVE' and worker_id = ${workerId} and not id = any(${held}::uuid[])
+        or ${HELD} and worker_id = ${workerId} and not id = any(${held}::uuid[])
           and created_at < now() - ${lapseMs} * interval '1 millisecond'
-        or state = 'ACTIVE' and worker_id <> ${workerId} and not exists (
+        or ${HELD} and worker_id <> ${workerId} and not exists (
           select from workers w where w.id = o.worker_id and w.state in ('RUNNING', 'DRAINING')
             and w.last_seen_at > now() - ${lapseMs} * interval '1 millisecond'
         )

@@ -366,7 +366,8 @@ create table tasks (
   raises integer not null default 0,
   recorded_stderr integer not null default 0,
   dropped_output integer not null default 0,
-  sandbox_pin text
+  sandbox_pin text,
+  replayable boolean not null default true
 );
 alter table tasks add constraint tasks_pkey PRIMARY KEY (id);
 alter table tasks add constraint tasks_lock_hash_fkey FOREIGN KEY (lock_hash) REFERENCES locks(hash);

@@ -132,6 +132,7 @@ export interface TasksTable {
   recorded_stderr: Generated<number>;
   dropped_output: Generated<number>;
   sandbox_pin: string | null;
+  replayable: Generated<boolean>;
   created_at: Created;
   started_at: Date | null;
   finished_at: Date | null;

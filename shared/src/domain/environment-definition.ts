@@ -66,7 +66,7 @@ export const environmentDefinition = z.strictObject({
   /** npm package name → range. */
   dependencies: z.record(z.string(), z.string()).superRefine(reporting(dependenciesFault)).default({}),
   leasePolicy: z.enum(LEASE_POLICIES).default("EPHEMERAL"),
-  /** How long a failed task's sandbox is kept. */
+  /** How long a failed task's sandbox is kept, or one that rests for its session's next task. */
   retainMs: whole(1_000, ENVIRONMENT_BOUNDS.retainMsMax).default(3600_000),
   languages: z.array(z.enum(LANGUAGES)).min(1),
   network: z.enum(NETWORK_POLICIES).default("NONE"),

@@ -44,7 +44,7 @@ export const TASK_ERRORS = {
   WORKSPACE_FAILED: { meaning: "The workspace could not be made.", retryable: true },
   PROVISION_FAILED: { meaning: "Dependencies or the provision command failed.", retryable: false },
   CANCELLED: { meaning: "The task was cancelled.", retryable: false },
-  WORKER_LOST: { meaning: "Every worker that picked the task up was lost.", retryable: true },
+  WORKER_LOST: { meaning: "The workers that picked the task up were lost, or its only one was.", retryable: true },
   ISOLATION_UNAVAILABLE: { meaning: "The asked isolation cannot be enforced here.", retryable: true },
 } as const satisfies Record<string, ErrorEntry>;
 

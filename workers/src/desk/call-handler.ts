@@ -11,6 +11,7 @@ import {
   judgeCall,
   type Refusal,
 } from "./judge-call.ts";
+import { cannotSleep, cannotWait } from "./never-again.ts";
 import { inputToRun, type OpenCall } from "./open-call.ts";
 import { verdictStep } from "./verdict-step.ts";
 
@@ -174,6 +175,7 @@ export class CallHandler {
 
   async #hold(call: OpenCall, status: "WAITING" | "UNKNOWN", ask: Ask): Promise<void> {
     const { context, task } = this.#o;
+    if (!task.replayable) return this.#runner.complete(call, cannotWait(call.path, ask.kind));
     const approval = newApproval(call, ask);
     const { id, kind, version, editedInput } = approval;
     call.verdict = { id, kind, status: "PENDING", version, editedInput, reason: null, decidedBy: null, answer: null };
@@ -181,6 +183,7 @@ export class CallHandler {
   }
 
   async #sleep(call: OpenCall, ms: number): Promise<void> {
+    if (!this.#o.task.replayable) return this.#runner.complete(call, cannotSleep(call.path));
     call.wakeAt = Date.now() + ms;
     this.#wait(call, { status: "WAITING", wakeAt: new Date(call.wakeAt) });
   }

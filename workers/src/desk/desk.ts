@@ -185,6 +185,8 @@ export class Desk {
       return;
     }
     if (idle.timerMs !== null && idle.timerMs <= CALL_LIMITS.patienceMs) return;
+    // It could not go on from anywhere: its timers are waited for, however long they are.
+    if (!this.#o.task.replayable) return;
     this.#parking = true;
     this.#guest.park(idle);
   }

@@ -7,7 +7,7 @@ import {
   type EnvironmentDefinition,
 } from "@airlock/shared/domain";
 import { type SandboxPlan, type TaskEnvironments } from "../leasing/task-environments.ts";
-import { NoSandbox, type Sandbox, type SandboxParts, takeSandbox } from "../leasing/sandbox.ts";
+import { JUST_OVER, NoSandbox, type Sandbox, type SandboxParts, takeSandbox } from "../leasing/sandbox.ts";
 import type { GuestChannel, GuestOutcome, RunningGuest, SandboxProvider } from "../sandboxes/port.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { ToolError } from "../tools/tool-error.ts";
@@ -28,13 +28,10 @@ export async function runFunction(
 ): Promise<unknown> {
   const { provider, plan } = await planFor(runner, row);
   const sandbox = await sandboxFor(runner, provider, { row, plan, taskId: context.taskId });
-  let failed = true;
   try {
-    const outcome = await runIn(sandbox, row, context, { input, plan });
-    failed = outcome.kind !== "returned";
-    return answerOf(row, outcome);
+    return answerOf(row, await runIn(sandbox, row, context, { input, plan }));
   } finally {
-    await sandbox.finish(failed);
+    await sandbox.finish(JUST_OVER);
   }
 }
 
@@ -75,6 +72,7 @@ async function sandboxFor(
       revision: null,
       policy: "EPHEMERAL",
       retainMs: 0,
+      session: null,
       request: { projectId: row.project_id, language: row.language, config, pin, limits, files: [], layers: [] },
     });
   } catch (error) {

@@ -19,8 +19,17 @@ export class NoSandbox extends Error {
 export interface Sandbox {
   readonly lease: Lease;
   /** Gives it back, or keeps it where its policy says so. Never throws: what went wrong is the reaper's. */
-  finish(failed: boolean): Promise<void>;
+  finish(end: Ending): Promise<void>;
 }
+
+/** How it ended for whom the sandbox was: `failed`, and whether the program did so `byItself`, returning or failing. */
+export interface Ending {
+  readonly failed: boolean;
+  readonly byItself: boolean;
+}
+
+/** Nobody keeps a sandbox after that. */
+export const JUST_OVER: Ending = { failed: false, byItself: false };
 
 /** For whom, and what. */
 export interface SandboxWish extends Pick<
@@ -29,9 +38,11 @@ export interface SandboxWish extends Pick<
 > {
   readonly request: Omit<LeaseRequest, "leaseId" | "taskId">;
   readonly retainMs: number;
+  /** May use what its session has left, and leaves it what it used; null: all of it is for this once. */
+  readonly session: string | null;
 }
 
-export type SandboxParts = Pick<Context, "leases" | "metrics" | "log">;
+export type SandboxParts = Pick<Context, "leases" | "rested" | "metrics" | "log">;
 
 /** Throws `NoSandbox`. A sandbox that can outlive this worker is recorded before it exists. */
 export async function takeSandbox(
@@ -41,7 +52,8 @@ export async function takeSandbox(
 ): Promise<Sandbox> {
   const id = newId();
   const { outlivesWorker } = provider.capabilities;
-  const { request, retainMs, ...owner } = wish;
+  const { request, retainMs, session, ...owner } = wish;
+  const reuseKey = session !== null && provider.capabilities.reuses ? reuseKeyOf(provider, wish) : null;
   if (outlivesWorker) {
     await context.leases.begin({ ...owner, id, projectId: request.projectId, provider: provider.name });
   }
@@ -52,12 +64,13 @@ export async function takeSandbox(
       .end({ id, state, error, retainMs: state === "RETAINED" ? retainMs : null })
       .catch((cause: unknown) => context.log.warn({ err: cause, lease: id }, "the reaper has to end a lease"));
   };
-  const lease = await acquire();
+  const asked: LeaseRequest = { ...request, leaseId: id, taskId: wish.taskId ?? id };
+  const lease = (reuseKey === null ? null : await context.rested.take(reuseKey, asked)) ?? (await acquire());
   return { lease, finish };
 
   async function acquire(): Promise<Lease> {
     try {
-      return await provider.acquire({ ...request, leaseId: id, taskId: wish.taskId ?? id });
+      return await provider.acquire(asked);
     } catch (error) {
       const reason = messageOf(error);
       context.log.warn({ err: error, provider: provider.name, lease: id }, "no sandbox could be had");
@@ -66,7 +79,10 @@ export async function takeSandbox(
     }
   }
 
-  async function finish(failed: boolean): Promise<void> {
+  async function finish({ failed, byItself }: Ending): Promise<void> {
+    if (byItself && reuseKey !== null && (await context.rested.keep(reuseKey, { id, lease, retainMs }))) {
+      return context.metrics.leases.inc({ provider: provider.name, state: "RETAINED" });
+    }
     if (failed && wish.policy === "RETAIN_ON_FAILURE" && outlivesWorker && (await retained())) return;
     try {
       await lease.release();
@@ -88,6 +104,12 @@ export async function takeSandbox(
     await end("RETAINED", null);
     return true;
   }
+}
+
+/** Who finds it and for whom it is good: all that made it what it is, but for the files of its tasks. */
+function reuseKeyOf({ name }: SandboxProvider, { session, environmentId, revision, request }: SandboxWish): string {
+  const { projectId, config, pin, limits, layers } = request;
+  return JSON.stringify([name, projectId, session, environmentId, revision, config, pin, limits, layers]);
 }
 
 function messageOf(error: unknown): string {

@@ -2,7 +2,7 @@ import { topics } from "@airlock/shared/contracts";
 import { answerProbe, type AskedProbe, type ProbeAnswer, takeProbes } from "@airlock/shared/db";
 import type { EnvironmentDefinition, Language } from "@airlock/shared/domain";
 import type { Context } from "../context.ts";
-import { NoSandbox, takeSandbox } from "../leasing/sandbox.ts";
+import { JUST_OVER, NoSandbox, takeSandbox } from "../leasing/sandbox.ts";
 import type { ProvedProvider } from "../providers.ts";
 import type { GuestChannel, GuestOutcome, GuestProgram, Lease } from "../sandboxes/port.ts";
 import { startTicker } from "../upkeep/ticker.ts";
@@ -13,7 +13,10 @@ const LOOK_MS = 5_000;
 const PATIENCE_MS = 60_000;
 const PROGRAM_MS = 30_000;
 
-type Parts = Pick<Context, "db" | "bus" | "log" | "metrics" | "leases" | "environments" | "limits" | "workerId">;
+type Parts = Pick<
+  Context,
+  "db" | "bus" | "log" | "metrics" | "leases" | "rested" | "environments" | "limits" | "workerId"
+>;
 
 /** Answers questions about environments: makes a sandbox, runs a program in it, and says what it found. */
 export async function startProbes(
@@ -58,6 +61,7 @@ async function examine(
       revision: null,
       policy: "EPHEMERAL",
       retainMs: 0,
+      session: null,
       request: { projectId, config, pin, limits, files: [], layers: [] },
     });
     try {
@@ -67,7 +71,7 @@ async function examine(
       }
       return unavailable(`a program of one line did not run: ${wordsOf(outcome)}`);
     } finally {
-      await sandbox.finish(false);
+      await sandbox.finish(JUST_OVER);
     }
   } catch (error) {
     if (error instanceof NoSandbox) return unavailable(`no sandbox could be had: ${error.message}`);

@@ -21,7 +21,7 @@ export async function release(
   const { task } = claimed;
   await unmark(context, claimed);
   await untilDone(
-    () => giveBack(context.db, { taskId: task.id, fence: task.segments }, reason, detail),
+    () => giveBack(context.db, { taskId: task.id, fence: task.segments, begun: claimed.segment.begun }, reason, detail),
     (error) => context.log.warn({ err: error, task: task.id }, "the task could not be given back yet"),
   );
 }

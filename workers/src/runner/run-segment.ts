@@ -3,7 +3,7 @@ import { newEvent } from "@airlock/shared/contracts";
 import { assertNever, type TaskFailure } from "@airlock/shared/domain";
 import type { Context } from "../context.ts";
 import { Desk } from "../desk/desk.ts";
-import { NoSandbox, takeSandbox } from "../leasing/sandbox.ts";
+import { type Ending, JUST_OVER, NoSandbox, takeSandbox } from "../leasing/sandbox.ts";
 import type { SandboxPlan } from "../leasing/task-environments.ts";
 import type { Provided } from "../provisioning/index.ts";
 import type { GuestChannel, GuestOutcome, GuestProgram, Layer, Lease, SandboxProvider } from "../sandboxes/port.ts";
@@ -19,6 +19,14 @@ const RESTORE_PATIENCE_MS = 1_000;
 const EAGER_SEGMENTS = 4;
 /** A stopped segment waits this long for its started calls. */
 const STOP_PATIENCE_MS = 5_000;
+
+/** Failures that say nothing good about the sandbox. */
+const NOT_ITS_OWN: ReadonlySet<string | undefined> = new Set([
+  "OUT_OF_MEMORY",
+  "REPLAY_DIVERGED",
+  "SANDBOX_FAILED",
+  "WORKSPACE_FAILED",
+]);
 
 /** One stretch of running: from the claim to the task's end, its parking, or giving it back. Never rejects. */
 export async function runSegment(context: Context, provider: SandboxProvider, task: ClaimedTask): Promise<void> {
@@ -98,6 +106,8 @@ async function runIn(
     revision,
     policy,
     retainMs,
+    // Who might run again must not find what it has left itself.
+    session: policy === "REUSE_BY_SESSION" && !task.replayable ? task.session : null,
     request: {
       projectId: task.project_id,
       language: task.language,
@@ -108,12 +118,12 @@ async function runIn(
       layers,
     },
   });
-  let failed = false;
+  let ending = JUST_OVER;
   try {
     const area = provider.capabilities.workArea ? workspace : null;
-    failed = await new SegmentRun(context, run, sandbox.lease, area).run();
+    ending = await new SegmentRun(context, run, sandbox.lease, area).run();
   } finally {
-    await sandbox.finish(failed);
+    await sandbox.finish(ending);
   }
 }
 
@@ -156,7 +166,7 @@ class SegmentRun {
   readonly #desk: Desk;
   #startedAt = performance.now();
   #divergence: string | null = null;
-  #failed = false;
+  #ending = JUST_OVER;
 
   constructor(context: Context, { task, segment, log, plan }: Run, lease: Lease, workspace: Workspace | null) {
     this.#context = context;
@@ -195,8 +205,7 @@ class SegmentRun {
     segment.look = () => this.#desk.look();
   }
 
-  /** Whether the task has failed. */
-  async run(): Promise<boolean> {
+  async run(): Promise<Ending> {
     const { events } = this.#workspace ?? { events: [] };
     if (events.length > 0) this.#recorder.record({ events }).catch(() => undefined);
     // Restoring beside the call saves time on a quiet worker; on a busy one a guest that waits takes a thread.
@@ -212,7 +221,7 @@ class SegmentRun {
     const guest = this.#lease.start(this.#program(), channel, this.#segment.abort.signal);
     this.#desk.attach(guest);
     await this.#settle(await guest.outcome);
-    return this.#failed;
+    return this.#ending;
   }
 
   #program(): GuestProgram {
@@ -290,8 +299,10 @@ class SegmentRun {
       () => this.#recorder.end({ ...end, leavesTraces }, this.#activeMs()),
       (error) => this.#log.warn({ err: error }, "the end could not be written yet"),
     );
-    this.#failed = held && (end.status === "FAILED" || end.status === "TIMED_OUT");
     if (!held) return;
+    const { status, failure } = end;
+    const own = status === "SUCCEEDED" || (status === "FAILED" && !NOT_ITS_OWN.has(failure?.code));
+    this.#ending = { failed: status === "FAILED" || status === "TIMED_OUT", byItself: own };
     this.#context.metrics.ended.inc({ status: end.status, code: end.failure?.code ?? "" });
     this.#context.throughput.note(this.#task.project_id);
   }

@@ -42,6 +42,8 @@ export interface ProviderCapabilities {
   readonly outlivesWorker: boolean;
   /** Whether its leases have `retain`. Absent: no. */
   readonly retains?: boolean;
+  /** Whether its leases have `rest` and `reuse`. Absent: no. */
+  readonly reuses?: boolean;
 }
 
 export type ProbeResult =
@@ -120,6 +122,16 @@ export interface Lease {
    * more, `destroy` ends it. Called after the guest's end, instead of `release`.
    */
   retain?(): Promise<void>;
+  /**
+   * Ends every process of the guest, and proves that; leaves its files for another task of the same session. Called after
+   * the guest's end and `outputs`, instead of `release`, which destroys it also now. Throws where it cannot be sure.
+   */
+  rest?(): Promise<void>;
+  /**
+   * What rests, as the lease that the request names, for one guest more: with the request's files over what is there, and
+   * all else (configuration, limits, layers) as it was. Throws where that cannot be had; then this lease is to be released.
+   */
+  reuse?(request: LeaseRequest): Promise<Lease>;
 }
 
 export interface RunningGuest {

@@ -90,6 +90,20 @@ describe("the reaper", () => {
     expect(provider.sandboxes.size).toBe(0);
   });
 
+  it("destroys what rested for a session on a worker that is lost, and what this one has let go of", async () => {
+    const expires_at = new Date(Date.now() + 3600_000);
+    const rests = { policy: "REUSE_BY_SESSION", expires_at } as const;
+    const [lost, alive] = [await worker.newWorker(), await worker.newWorker()];
+    await worker.silence(lost);
+    const left = await lease("RETAINED", { ...rests, worker_id: lost });
+    const waits = await lease("RETAINED", { ...rests, worker_id: alive });
+    const letGo = await lease("RETAINED", { ...rests, created_at: new Date(0) });
+    await reap();
+    await expect.poll(() => [...provider.sandboxes.keys()], patience).toEqual([waits]);
+    await expect.poll(() => stateOf(left), patience).toMatchObject({ state: "EXPIRED", error: "its worker was lost" });
+    await expect.poll(() => stateOf(letGo), patience).toMatchObject({ error: "its worker lost hold of it" });
+  });
+
   it("tries again what could not be destroyed, later each time, and tells of it once", async () => {
     const id = await lease("PENDING_CLEANUP");
     provider.faults.destroy = "the engine is away";

@@ -83,6 +83,13 @@ describe.concurrent("airlock run", () => {
     expect(await json(["run", "-", "-d"], { input: "return 1" })).toEqual({ id: expect.any(String) as string });
   });
 
+  test("--no-replay arrives, and is refused where nothing is run again", async () => {
+    const { airlock } = await rig.user();
+    const ended = await airlock(["run", "-", "--no-replay"], { input: "return 1" });
+    expect(ended).toMatchObject({ code: 5, stdout: "" });
+    expect(ended.stderr).toContain("replayable: is false");
+  });
+
   test("--json prints the task and keeps the exit code", async () => {
     const { airlock } = await rig.user();
     const { stdout, code } = await airlock(["run", "-", "--json"], {

@@ -36,6 +36,10 @@ export const run = defineCommand({
     session: { type: "string", value: "name", help: "the session that the task belongs to" },
     timeout: { type: "string", value: "ms", help: "active time; time spent parked does not count" },
     "max-tool-calls": { type: "string", value: "n", help: "beyond them the task parks and asks" },
+    "no-replay": {
+      type: "boolean",
+      help: "run it at most once: it never parks, and is not run again when a worker is lost",
+    },
     "idempotency-key": { type: "string", value: "text", help: "the same key and program make one task" },
   },
   notes: `
@@ -62,6 +66,7 @@ Ctrl-C cancels the task; a second one leaves it alone.
       session: values.session,
       timeoutMs: readNumber("--timeout", values.timeout),
       maxToolCalls: readNumber("--max-tool-calls", values["max-tool-calls"]),
+      replayable: values["no-replay"] === true ? false : undefined,
       idempotencyKey: values["idempotency-key"],
     };
     const client = await context.client();

@@ -28,6 +28,7 @@ function describeTask(print: Printer, task: Task): string[] {
     ...field("started", task.startedAt && timeWord(print, task.startedAt)),
     ...field("finished", task.finishedAt && timeWord(print, task.finishedAt)),
     ...field("segments", String(task.segments)),
+    ...field("replayable", task.replayable ? null : "no: run at most once"),
     ...field("session", task.session && print.quote(task.session)),
     ...field("labels", json(task.labels)),
     ...field("batch", task.batch?.id),

@@ -31,7 +31,9 @@ export const CreateEnvironmentInput = builder.inputType("CreateEnvironmentInput"
     repository: t.field({ type: RepositoryInput, description: "Cloned into the work area." }),
     dependencies: t.field({ type: "JSON", description: "npm package name -> range." }),
     leasePolicy: t.field({ type: LeasePolicyType, description: "EPHEMERAL where absent." }),
-    retainMs: t.int({ description: "How long RETAIN_ON_FAILURE keeps a sandbox (an hour)." }),
+    retainMs: t.int({
+      description: "How long RETAIN_ON_FAILURE keeps a sandbox, and REUSE_BY_SESSION one that nobody uses (an hour).",
+    }),
     languages: t.field({ type: [LanguageType], description: "Absent: all that the provider runs." }),
     network: t.field({ type: NetworkPolicyType, description: "NONE where absent." }),
   }),

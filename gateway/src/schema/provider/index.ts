@@ -37,6 +37,10 @@ const ProviderType = builder.objectRef<ProviderRow>("Provider").implement({
       description: "Whether a failed task's sandbox can be kept.",
       resolve: ({ capabilities }) => capabilities.retains,
     }),
+    reuses: t.boolean({
+      description: "Whether a session's sandbox can be used again (REUSE_BY_SESSION).",
+      resolve: ({ capabilities }) => capabilities.reuses ?? false,
+    }),
     configSchema: t.field({
       type: "JSON",
       description: "JSON Schema of an environment's `config`.",

@@ -38,6 +38,11 @@ export const SubmitTaskInputType = builder.inputType("SubmitTaskInput", {
     }),
     labels: t.field({ type: "JSON", description: "A flat object of scalars." }),
     maxToolCalls: t.int({ description: "Beyond it the task parks and asks (BUDGET)." }),
+    replayable: t.boolean({
+      defaultValue: true,
+      description:
+        "false: the program is run at most once, outside the isolate. It never parks (what would need a person is TOOL_DENIED), ends as WORKER_LOST when its worker is lost, and can use its session's sandbox again (REUSE_BY_SESSION).",
+    }),
   }),
 });
 

@@ -68,6 +68,7 @@ TaskType.implement({
       description: "The parked task that forkTask made this one from.",
       resolve: (task, _, { loaders }) => (task.forked_from === null ? null : loaders.task.load(task.forked_from)),
     }),
+    replayable: t.exposeBoolean("replayable", { description: "Whether its program may be run more than once." }),
     segments: t.exposeInt("segments", {
       description: "How many times a worker picked the task up: 1 + resumes + recoveries.",
     }),

@@ -64,8 +64,8 @@ function checkCapabilities(
   if (definition.leasePolicy === "RETAIN_ON_FAILURE" && !capabilities.retains) {
     faults.add(`${at}leasePolicy`, `the provider "${name}" cannot keep a sandbox after its task; use EPHEMERAL`);
   }
-  if (definition.leasePolicy === "REUSE_BY_SESSION") {
-    faults.add(`${at}leasePolicy`, "no provider can use a sandbox again yet; use EPHEMERAL");
+  if (definition.leasePolicy === "REUSE_BY_SESSION" && !capabilities.reuses) {
+    faults.add(`${at}leasePolicy`, `the provider "${name}" cannot use a sandbox again; use EPHEMERAL`);
   }
   if (capabilities.workArea) return;
   const advice = `needs a work area, which the provider "${name}" does not have; leave it out`;

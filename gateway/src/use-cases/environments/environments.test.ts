@@ -71,9 +71,12 @@ describe("an environment", () => {
     [{ limits: { pids: 0 } }, /limits\.pids/],
     [{ languages: ["BASH"] }, /languages: the provider "boxes" cannot run BASH/],
     [{ languages: [] }, /languages/],
-    [{ leasePolicy: "REUSE_BY_SESSION" }, /leasePolicy/],
     [{ provider: "isolate", provision: "make", limits: { pids: 5 } }, /limits\.pids: needs a work area.*provision/s],
     [{ provider: "isolate", leasePolicy: "RETAIN_ON_FAILURE" }, /leasePolicy: the provider "isolate" cannot keep/],
+    [
+      { provider: "isolate", leasePolicy: "REUSE_BY_SESSION" },
+      /leasePolicy: .*"isolate" cannot use .* again; use EPHEM/,
+    ],
     [{ name: "isolate" }, /name: belongs to a built-in environment/],
     [{ name: "No Such" }, /name: must be/],
     [{ provision: "a\0b" }, /provision/],
@@ -81,6 +84,12 @@ describe("an environment", () => {
   ])("is refused with what is wrong: %j", async (fields, message) => {
     const failure = await gateway.admin.failure(CREATE, { input: { name: "bad", provider: "boxes", ...fields } });
     expect(failure).toMatchObject({ code: "BAD_INPUT", message: expect.stringMatching(message) as string });
+  });
+
+  test("may leave a session's sandbox to its next task where its provider can", async () => {
+    const { client } = await tenant();
+    const { createEnvironment } = await create(client, "shared", { leasePolicy: "REUSE_BY_SESSION", retainMs: 60_000 });
+    expect(createEnvironment).toMatchObject({ leasePolicy: "REUSE_BY_SESSION", retainMs: 60_000 });
   });
 
   test("changes by revisions, of which none is lost, and every change leaves a trace", async () => {
@@ -230,11 +239,11 @@ describe("a task gets", () => {
 
 test("providers are what live workers say, with the reason where they failed", async () => {
   const { providers } = await gateway.admin.data<{ providers: object[] }>(
-    "{ providers { name available reason isolation { level } languages keptBy workArea retains configSchema } }",
+    "{ providers { name available reason isolation { level } languages keptBy workArea retains reuses configSchema } }",
   );
   expect(providers).toMatchObject([
-    { name: "boxes", available: true, reason: null, isolation: { level: "process" }, retains: true },
-    { name: "isolate", available: true, workArea: false },
+    { name: "boxes", available: true, reason: null, isolation: { level: "process" }, retains: true, reuses: true },
+    { name: "isolate", available: true, workArea: false, reuses: false },
   ]);
   await sql`update workers set state = 'STOPPED'`.execute(gateway.db);
   await tellOfProviders(gateway.db, "no engine here");

@@ -11,6 +11,7 @@ import { up as provisioning } from "./0010-provisioning.ts";
 import { up as counts } from "./0012-counts.ts";
 import { up as waitingAndPolicies } from "./0013-waiting-and-policies.ts";
 import { up as sandboxPins } from "./0016-sandbox-pins.ts";
+import { up as atMostOnce } from "./0017-at-most-once.ts";
 
 /** In order. A merged migration never changes; a correction is a new one. */
 export const migrations: Record<string, Migration> = {
@@ -26,4 +27,5 @@ export const migrations: Record<string, Migration> = {
   "0012-counts": { up: counts },
   "0013-waiting-and-policies": { up: waitingAndPolicies },
   "0016-sandbox-pins": { up: sandboxPins },
+  "0017-at-most-once": { up: atMostOnce },
 };

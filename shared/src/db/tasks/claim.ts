@@ -65,6 +65,8 @@ export interface ClaimedTask {
   readonly lock_hash: Buffer | null;
   readonly commit_hash: string | null;
   readonly sandbox_pin: string | null;
+  /** False: its program is run at most once. */
+  readonly replayable: boolean;
   /** Null where there is none, or none that the claiming provider can restore. */
   readonly kept: KeptGuest | null;
   /** The calls whose outcome the guest, as it was kept, has not been given; without a kept guest, all calls. */
@@ -115,7 +117,7 @@ export async function claimTasks(
         and (t.queue_expires_at is null or t.queue_expires_at > now() or t.segments > 0)
       returning t.id, t.project_id, t.session, t.language, t.code, t.input, t.timeout_ms, t.seed, t.started_at,
         t.segments, t.recorded_output, t.recorded_stderr, t.dropped_output, t.event_seq, t.calls, t.active_ms, t.max_tool_calls,
-        t.environment, t.environment_id, t.dependencies, t.lock_hash, t.commit_hash, t.sandbox_pin, t.raises, a.place,
+        t.environment, t.environment_id, t.dependencies, t.lock_hash, t.commit_hash, t.sandbox_pin, t.replayable, t.raises, a.place,
         t.segments > 1 or t.forked_from is not null as before, a.image as own_image
     ), unboxed as (
       delete from outbox o using claimed c where o.task_id = c.id

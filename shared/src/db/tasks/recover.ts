@@ -29,6 +29,9 @@ export async function recoverFromLostWorkers(db: Database, lapseMs: number): Pro
     losses: 1,
     code: "WORKER_LOST",
     message: `each of the ${MAX_LOSSES} workers that picked the task up was lost while running it`,
+    // How far they had come nobody can say any more.
+    begun: true,
+    fate: "its worker was lost",
   });
 }
 
@@ -46,40 +49,43 @@ const AFTER_TRIES = sql`0.1 * power(2, least(9, (
  * in seconds.
  */
 const REASONS = {
-  "worker drains": { losses: 0, code: "WORKER_LOST", message: "" },
+  "worker drains": { losses: 0, code: "WORKER_LOST", message: "", fate: "its worker was stopped" },
   /** Only other workers have what it needs, and who claims next is chance. */
-  misplaced: { losses: 0, code: "WORKER_LOST", message: "", wait: AFTER_TRIES },
+  misplaced: { losses: 0, code: "WORKER_LOST", message: "", fate: "its worker lacks a tool", wait: AFTER_TRIES },
   "sandbox lost": {
     losses: 1,
     code: "SANDBOX_FAILED",
     message: `the sandbox broke each of the ${MAX_LOSSES} times that the task ran`,
+    fate: "its sandbox broke",
   },
   "write refused": {
     losses: 1,
     code: "SANDBOX_FAILED",
     message: `what the task did could not be recorded, each of the ${MAX_LOSSES} times that it ran`,
+    fate: "what it did could not be recorded",
   },
   "no lease": {
     losses: 1,
     code: "LEASE_FAILED",
     message: `no sandbox could be had, each of the ${MAX_LOSSES} times that one was asked for`,
+    fate: "no sandbox could be had",
     wait: AFTER_LOSSES,
   },
-} as const satisfies Record<string, Omit<Recovery, "where">>;
+} as const satisfies Record<string, Omit<Recovery, "where" | "begun">>;
 
 export type GiveBackReason = keyof typeof REASONS;
 
-/** Gives a running segment's task back to the queue. */
+/** Gives a running segment's task back to the queue; one that has begun and is never to be run again fails instead. */
 export async function giveBack(
   db: Database,
-  segment: { taskId: string; fence: number },
+  { taskId, fence, begun = true }: { taskId: string; fence: number; begun?: boolean },
   reason: GiveBackReason,
   detail: string | null = null,
 ): Promise<RecoveredTask | null> {
-  const where = sql`t.id = ${segment.taskId} and t.segments = ${segment.fence}`;
+  const where = sql`t.id = ${taskId} and t.segments = ${fence}`;
   const { message, ...rest } = REASONS[reason];
   const told = detail === null ? message : `${message}: ${storable(detail)}`;
-  const [task] = await recover(db, { where, ...rest, message: told });
+  const [task] = await recover(db, { where, ...rest, begun, message: told });
   return task ?? null;
 }
 
@@ -88,19 +94,24 @@ interface Recovery {
   readonly losses: 0 | 1;
   readonly code: TaskErrorCode;
   readonly message: string;
+  /** Its program may have been started. */
+  readonly begun: boolean;
+  /** What became of the segment: why a task that is run at most once ends now. */
+  readonly fate: string;
   /** Before it runs again, in seconds. */
   readonly wait?: RawBuilder<unknown>;
 }
 
 async function recover(
   db: Database,
-  { where, losses, code, message, wait = sql`null::integer` }: Recovery,
+  { where, losses, code, message, begun, fate, wait = sql`null::integer` }: Recovery,
 ): Promise<RecoveredTask[]> {
+  const once = `${fate}, and this task said that it is never run again (replayable: false)`;
   const { rows } = await sql<RecoveredTask>`
     with gone as (
       select t.id, case
         when t.cancel_requested_at is not null then 'CANCELLED'
-        when t.losses + ${losses} >= ${MAX_LOSSES} then 'FAILED'
+        when t.losses + ${losses} >= ${MAX_LOSSES} or ${begun} and not t.replayable then 'FAILED'
         else 'QUEUED'
       end as next
       from tasks t where t.status = 'RUNNING' and ${where}
@@ -111,7 +122,10 @@ async function recover(
         event_seq = t.event_seq + case g.next when 'QUEUED' then 0 else 1 end,
         finished_at = case g.next when 'QUEUED' then null else now() end,
         error_code = case g.next when 'FAILED' then ${code} when 'CANCELLED' then 'CANCELLED' end,
-        error_message = case g.next when 'FAILED' then ${message} when 'CANCELLED' then 'cancelled' end
+        error_message = case g.next
+          when 'FAILED' then case when ${begun} and not t.replayable then ${once} else ${message} end
+          when 'CANCELLED' then 'cancelled'
+        end
       from gone g where t.id = g.id
       returning t.id, t.project_id, t.provider, t.job, t.priority, t.status, t.losses, t.event_seq as seq
     ), boxed as (

@@ -158,6 +158,32 @@ describe("segments", () => {
     expect(await findTask(db, projectId, id)).toMatchObject({ status: "QUEUED", losses: 0, job: 2 });
   });
 
+  it("a task that is never run again ends with its worker, which may have begun it", async () => {
+    const id = await submit({ replayable: false });
+    const lost = await worker();
+    expect(await claim(id, 1, lost)).toMatchObject({ replayable: false });
+    await db
+      .updateTable("workers")
+      .set({ last_seen_at: new Date(0) })
+      .where("id", "=", lost)
+      .execute();
+    await recoverFromLostWorkers(db, 60_000);
+    const task = await findTask(db, projectId, id);
+    expect(task).toMatchObject({ status: "FAILED", error_code: "WORKER_LOST", segments: 1 });
+    expect(task?.error_message).toMatch(/worker was lost.*replayable: false/);
+    expect((await typesOf(id)).at(-1)).toBe("3 task.failed");
+  });
+
+  it("a task that is never run again is given back only while its program cannot have begun", async () => {
+    const id = await submit({ replayable: false });
+    await claim(id);
+    const unbegun = { taskId: id, fence: 1, begun: false };
+    expect((await giveBack(db, unbegun, "no lease"))?.status).toBe("QUEUED");
+    await claim(id, 2);
+    expect((await giveBack(db, { ...unbegun, fence: 2, begun: true }, "worker drains"))?.status).toBe("FAILED");
+    expect(await findTask(db, projectId, id)).toMatchObject({ error_code: "WORKER_LOST", segments: 2 });
+  });
+
   it("a lost worker's task whose cancellation was asked for ends CANCELLED, not QUEUED", async () => {
     const id = await submit();
     await claim(id);

@@ -25,6 +25,8 @@ export interface NewTask {
   readonly timeoutMs: number | null;
   readonly queueTtlMs: number | null;
   readonly maxToolCalls: number | null;
+  /** False: its program is run at most once. */
+  readonly replayable: boolean;
   readonly runAt: Date | null;
   readonly idempotencyKey: string | null;
   /** SHA-256 of the payload, where there is an idempotency key. */
@@ -72,23 +74,24 @@ export async function insertTasks(db: Database, tasks: readonly NewTask[], windo
         ${column("input")}::text[], ${column("session")}::text[], ${column("priority")}::smallint[],
         ${column("timeoutMs")}::integer[], ${column("queueTtlMs")}::bigint[], ${column("maxToolCalls")}::integer[],
         ${later}::timestamptz[], ${column("idempotencyKey")}::text[], ${column("fingerprint")}::bytea[],
-        ${column("seed")}::bytea[], ${column("environmentId")}::uuid[], ${column("dependencies")}::text[]
+        ${column("seed")}::bytea[], ${column("environmentId")}::uuid[], ${column("dependencies")}::text[],
+        ${column("replayable")}::boolean[]
       ) with ordinality as a (
         id, project_id, batch_id, retry_of, submitted_by, language, environment, provider, code, input, session,
         priority, timeout_ms, queue_ttl_ms, max_tool_calls, run_at, idempotency_key, fingerprint, seed, environment_id,
-        dependencies, ordinal
+        dependencies, replayable, ordinal
       )
     ), inserted as (
       insert into tasks (
         id, project_id, batch_id, retry_of, submitted_by, status, language, environment, provider, code, input,
         session, priority, timeout_ms, queue_ttl_ms, max_tool_calls, run_at, queue_expires_at, idempotency_key,
-        fingerprint, seed, environment_id, dependencies, event_seq
+        fingerprint, seed, environment_id, dependencies, replayable, event_seq
       )
       select
         id, project_id, batch_id, retry_of, submitted_by, 'QUEUED', language, environment, provider, code, input,
         session, priority, timeout_ms, queue_ttl_ms, max_tool_calls, run_at,
         coalesce(run_at, now()) + queue_ttl_ms * interval '1 millisecond', idempotency_key, fingerprint, seed,
-        environment_id, dependencies, 1
+        environment_id, dependencies, replayable, 1
       from asked order by ordinal
       on conflict (project_id, idempotency_key) where idempotency_key is not null do nothing
       returning id, project_id, provider, priority, run_at, created_at

@@ -7,4 +7,5 @@ export const CAPABILITIES: ProviderCapabilities = {
   workArea: true,
   outlivesWorker: true,
   retains: true,
+  reuses: true,
 };

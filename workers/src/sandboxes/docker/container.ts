@@ -7,6 +7,7 @@ import type { Agent } from "./agents.ts";
 import { Console } from "./console.ts";
 import { type ContainerKind, containerSpec } from "./container-spec.ts";
 import { reasonOf, removeContainer, statusOf } from "./engine.ts";
+import { countLeftRunning } from "./left-running.ts";
 
 /** A keeper that has not answered by then does not work any more. */
 const KEEP_MS = 5_000;
@@ -93,16 +94,28 @@ export class SandboxContainer {
 
   /** Leaves it running without its guest and without us. Throws where that is not sure. */
   async keep(): Promise<void> {
+    await this.#tell("keep", "kept");
+    this.console.close();
+  }
+
+  /** Its keeper is ready for another agent, and nobody else is in it. Throws where that is not sure. */
+  async rest(): Promise<void> {
+    await this.#tell("rest", "rests");
+    const left = await countLeftRunning(this.raw);
+    if (left > 0) throw new Error(`${left} processes of the guest still run`);
+  }
+
+  async #tell(order: string, answer: string): Promise<void> {
     const word = randomUUID();
+    const awaited = `${answer} ${word}\n`;
     // What was not read of its channel or its files may end in the middle of a line.
-    this.console.write(`\nkeep ${word}\n`);
+    this.console.write(`\n${order} ${word}\n`);
     let said = "";
-    while (!said.includes(`kept ${word}`)) {
+    while (!said.includes(awaited)) {
       const piece = await this.console.read(KEEP_MS);
       if (piece === null) throw new Error("the container does not answer any more");
-      said = said.slice(-word.length - "kept ".length) + piece.toString("latin1");
+      said = said.slice(-awaited.length) + piece.toString("latin1");
     }
-    this.console.close();
   }
 
   async remove(): Promise<void> {

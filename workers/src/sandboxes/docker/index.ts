@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Language } from "@airlock/shared/domain";
 import type Docker from "dockerode";
 import { type Lease, LeaseError, type LeaseRequest, type ProbeResult, type SandboxProvider } from "../port.ts";
 import { type Agent, agentFor } from "./agents.ts";
@@ -115,11 +116,26 @@ export function createDockerProvider(config: DockerConfig): SandboxProvider {
     const languages = proofs.get(JSON.stringify(environment))?.languages ?? CAPABILITIES.languages;
     const { language = "JAVASCRIPT" } = request;
     const container = await take(request, kind, languages.includes(language) ? agentFor(language) : null);
+    return furnish(container, request, languages, false);
+  };
+
+  /** One that cannot be furnished is removed. Throws `LeaseError`. */
+  const furnish = async (
+    container: SandboxContainer,
+    request: LeaseRequest,
+    languages: readonly Language[],
+    used: boolean,
+  ): Promise<Lease> => {
     try {
-      const before = await putIn(container.raw, request.files, request.layers);
+      const before = await putIn(container.raw, request.files, used ? [] : request.layers, used);
       if (closed) throw new LeaseError("the provider is closed");
-      const done = () => leases.delete(request.leaseId);
-      const lease = new DockerLease(container, { memoryBytes: request.limits.memoryBytes, languages, before, done });
+      const lease = new DockerLease(container, {
+        memoryBytes: request.limits.memoryBytes,
+        languages,
+        before,
+        done: () => leases.delete(request.leaseId),
+        again: (next) => useAgain(container, next, languages),
+      });
       leases.set(request.leaseId, lease);
       return lease;
     } catch (error) {
@@ -127,6 +143,18 @@ export function createDockerProvider(config: DockerConfig): SandboxProvider {
       if (error instanceof LeaseError) throw error;
       throw new LeaseError(reasonOf(error), { cause: error });
     }
+  };
+
+  /** By its new lease's name before anything of the new task is in it. */
+  const useAgain = async (
+    container: SandboxContainer,
+    request: LeaseRequest,
+    languages: readonly Language[],
+  ): Promise<Lease> => {
+    await container.raw.rename({ name: leaseName(request.leaseId) });
+    const { language = "JAVASCRIPT" } = request;
+    if (languages.includes(language)) container.boot(agentFor(language));
+    return furnish(container, request, languages, true);
   };
 
   return {

@@ -15,6 +15,7 @@ const RELAY =
  *   and output are the guest channel, in which `\x04` never stands. SIGTERM ends the agent.
  * - `list`: all that is in the work area, each ended by NUL, and a NUL more.
  * - `get <bytes>`: that many bytes are paths, each ended by NUL; answers the content of these files.
+ * - `rest <word>`: makes its own folder as it was at first, says `rests <word>` and takes the next order.
  * - `keep <word>`: says `kept <word>` and then only waits, whoever is at the other end of its standard input.
  *
  * It is as much in the guest's hands as the agent is: nothing that it says is believed beyond the guest's own task.
@@ -73,6 +74,9 @@ while read -r order bytes file command <&5; do
       printf '\\0' >&6 ;;
     get)
       head -c "$bytes" <&5 | xargs -0 cat -- >&6 ;;
+    rest)
+      find /agent -mindepth 1 -delete
+      mkfifo /agent/1 /agent/2 && printf 'rests %s\\n' "$bytes" >&6 ;;
     keep)
       printf 'kept %s\\n' "$bytes" >&6
       exec 5<&- 6>&- 7>&-

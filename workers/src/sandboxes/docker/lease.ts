@@ -1,6 +1,6 @@
 import type { Language } from "@airlock/shared/domain";
 import { runOnChannel } from "../channel/run-on-channel.ts";
-import type { Lease, OutputBounds, OutputFile } from "../port.ts";
+import type { Lease, LeaseRequest, OutputBounds, OutputFile } from "../port.ts";
 import { refusedGuest } from "../refused.ts";
 import { agentFor } from "./agents.ts";
 import { collect } from "./collect.ts";
@@ -14,6 +14,8 @@ export interface LeaseParts {
   /** The work area as the program finds it. */
   readonly before: ReadonlyMap<string, string>;
   readonly done: () => void;
+  /** Its container, as this lease's. */
+  readonly again: (request: LeaseRequest) => Promise<Lease>;
 }
 
 export class DockerLease implements Lease {
@@ -59,6 +61,20 @@ export class DockerLease implements Lease {
     await this.#container.keep();
     this.#released = Promise.resolve();
     this.#parts.done();
+  }
+
+  async rest(): Promise<void> {
+    const end = await this.#transport?.ended;
+    // Kills by the kernel are counted over all of a container's life: the next guest would seem to have been killed.
+    if (end?.kind !== "exited") throw new Error("its guest has not ended as a guest should");
+    await this.#container.rest();
+  }
+
+  async reuse(request: LeaseRequest): Promise<Lease> {
+    const next = await this.#parts.again(request);
+    this.#released = Promise.resolve();
+    this.#parts.done();
+    return next;
   }
 
   /** Its guest ends as lost. */

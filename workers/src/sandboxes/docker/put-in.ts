@@ -21,14 +21,15 @@ const WORK = "/work";
  * Copies files and layers in, through a program inside: the engine's own way of copying neither reaches a
  * tmpfs nor a container with a read-only root, and a bind mount needs the worker and the engine to share a disk.
  * What the program may change is the guest's own; of other layers, which are root's, it gets a link. Answers the work area
- * as the program finds it. Throws `LeaseError`, with a code where it does not fit.
+ * as the program finds it; `used`: another one has left something there. Throws `LeaseError`, with a code where it does not fit.
  */
 export async function putIn(
   container: Docker.Container,
   files: readonly InputFile[],
   layers: readonly Layer[],
+  used = false,
 ): Promise<Map<string, string>> {
-  if (files.length === 0 && layers.length === 0) return new Map();
+  if (files.length === 0 && layers.length === 0 && !used) return new Map();
   for (const [index, { source, target }] of layers.entries()) {
     if (!WRITABLE.some((folder) => target === folder || target.startsWith(`${folder}/`))) {
       throw new LeaseError(`a layer cannot be put at ${target}: only ${WRITABLE.join(", ")} can be written`);

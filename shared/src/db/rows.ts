@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 
 /** The SQL type of a column and its values, one a row. */
-type Column = readonly [type: string, values: readonly unknown[]];
+export type Column = readonly [type: string, values: readonly unknown[]];
 
 /**
  * Rows given as parameters, to select from. A single row is written out: for arrays a kept plan expects ten rows, looks

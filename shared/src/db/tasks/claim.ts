@@ -98,6 +98,8 @@ export async function claimTasks(
   jobs: readonly Claim[],
   workerId: string,
 ): Promise<(ClaimedTask | null)[]> {
+  // By their number: whatever makes a task wait for a worker again raises it, and a fork is made parked.
+  const first = jobs.every(({ job }) => job === 1);
   const { rows } = await sql<ClaimedRow & { place: number }>`
     ${PREPARED} with asked as (
       select * from ${rowsOf([
@@ -126,7 +128,20 @@ export async function claimTasks(
       select id, event_seq, case segments when 1 then 'task.started' else 'task.resumed' end,
         '{"segment":' || segments || '}'
       from claimed
-    ), started as (
+    )${first ? NOTHING_BEFORE : WHAT_WAS_BEFORE}
+  `.execute(db);
+  // By place: a job may be asked for twice at once, and stands for one claim.
+  const claimed = new Map(rows.map(({ place, ...row }) => [place, toClaimed(row)]));
+  return jobs.map((_, place) => claimed.get(place) ?? null);
+}
+
+/** The first claim of a task finds nothing that an earlier segment has left: half of the work is looking for it. */
+const NOTHING_BEFORE = sql`
+    select c.*, (select o.policies_version from projects o where o.id = c.project_id), null::bytea as image,
+      c.max_tool_calls as budget, 0 as wakes, null as journal
+    from claimed c`;
+
+const WHAT_WAS_BEFORE = sql`, started as (
       update tool_calls j set status = 'STARTED', started_at = clock_timestamp()
       from (
         select o.task_id, o.index from claimed c cross join lateral (
@@ -152,12 +167,7 @@ export async function claimTasks(
     from claimed c left join lateral (
       select image, encode(state, 'base64') as state, calls, settled, printed, printed_stderr from kept_guests
       where c.before and task_id = c.id and image = c.own_image offset 0
-    ) k on true
-  `.execute(db);
-  // By place: a job may be asked for twice at once, and stands for one claim.
-  const claimed = new Map(rows.map(({ place, ...row }) => [place, toClaimed(row)]));
-  return jobs.map((_, place) => claimed.get(place) ?? null);
-}
+    ) k on true`;
 
 function toClaimed({ image, kept_calls, printed_stderr, journal: text, ...row }: ClaimedRow): ClaimedTask {
   const { state, printed, ...task } = row;

@@ -3,7 +3,7 @@ import type { NewEvent } from "../../contracts/index.ts";
 import type { EndedStatus, TaskFailure } from "../../domain/index.ts";
 import { type Database, PREPARED } from "../database.ts";
 import { type CallUpdate, type NewApproval, type NewCall, journalWrites } from "./journal-writes.ts";
-import { rowsOf } from "../rows.ts";
+import { type Column, rowsOf } from "../rows.ts";
 import { storable } from "./storable.ts";
 
 /** How a segment ended its task. */
@@ -62,9 +62,9 @@ export interface SegmentWritten {
  * The status is compared as an expression: a plain comparison would let the planner walk the index of all running tasks.
  */
 export async function writeSegments(db: Database, writes: readonly SegmentWrite[]): Promise<(SegmentWritten | null)[]> {
-  const ends = writes.map((write) => write.end);
-  const parkings = writes.map((write) => write.parking);
   const events = writes.flatMap((write, index) => write.events.map((event, i) => ({ index, i, ...event })));
+  // Most writes end nothing: what only an end or a parking changes is then neither sent nor looked at.
+  const last = writes.some((write) => write.end !== null || write.parking !== null);
   const { rows } = await sql<SegmentWritten & { index: number }>`
     ${PREPARED} with asked as (
       select * from ${rowsOf([
@@ -77,19 +77,10 @@ export async function writeSegments(db: Database, writes: readonly SegmentWrite[
         ["integer", writes.map((write) => write.droppedBytes ?? 0)],
         ["integer", writes.map(({ calls }) => Math.max(0, ...calls.map(({ index }) => index + 1)))],
         ["integer", writes.map(countCompletions)],
-        ["integer", writes.map((write) => write.activeMs)],
-        ["text", ends.map((end) => end?.status ?? null)],
-        ["text", ends.map((end) => end?.output ?? null)],
-        ["integer", ends.map((end) => end?.exitCode ?? null)],
-        ["text", ends.map((end) => end?.failure?.code ?? null)],
-        ["text", ends.map((end) => storable(end?.failure?.message))],
-        ["text", ends.map((end) => storable(end?.failure?.stack))],
-        ["integer", parkings.map((parking) => parking?.wakes ?? null)],
-        ["timestamptz", parkings.map((parking) => parking?.wakeAt ?? null)],
-        ["text", parkings.map((parking) => parking?.waitingFor ?? null)],
+        ...(last ? lastColumns(writes) : []),
       ])} as a (
-        index, id, fence, events, chars, stderr_chars, dropped, calls, completions, active_ms, status, output, exit_code, error_code,
-        error_message, error_stack, wakes, wake_at, waiting_for
+        index, id, fence, events, chars, stderr_chars, dropped, calls, completions
+        ${last ? LAST_NAMES : sql``}
       )
     ), written as (
       update tasks t set
@@ -99,19 +90,11 @@ export async function writeSegments(db: Database, writes: readonly SegmentWrite[
         dropped_output = t.dropped_output + a.dropped,
         calls = greatest(t.calls, a.calls),
         completions = t.completions + a.completions,
-        active_ms = t.active_ms + a.active_ms,
-        losses = case when a.calls + a.completions > 0 then 0 else t.losses end,
-        status = case when a.wakes is null then coalesce(a.status, t.status)
-          when a.wakes = t.wakes then 'PARKED' else 'QUEUED' end,
-        job = t.job + case when a.wakes <> t.wakes then 1 else 0 end,
-        finished_at = case when a.status is not null then clock_timestamp() end,
-        worker_id = case when a.status is null and a.wakes is null then t.worker_id end,
-        wake_at = a.wake_at, waiting_for = a.waiting_for,
-        output = a.output, exit_code = a.exit_code,
-        error_code = a.error_code, error_message = a.error_message, error_stack = a.error_stack
+        losses = case when a.calls + a.completions > 0 then 0 else t.losses end
+        ${last ? LAST_CHANGES : sql``}
       from asked a
       where t.id = a.id and t.segments = a.fence and t.status || '' = 'RUNNING'
-        and (a.wakes is null or t.cancel_requested_at is null)
+        ${last ? sql`and (a.wakes is null or t.cancel_requested_at is null)` : sql``}
       returning a.index, t.id, t.project_id, t.provider, t.job, t.priority, t.event_seq as seq,
         t.event_seq - a.events as base, t.completions - a.completions as completed,
         t.completions as settled, t.recorded_output as printed,
@@ -131,6 +114,37 @@ export async function writeSegments(db: Database, writes: readonly SegmentWrite[
   const byIndex = new Map(rows.map(({ index, seq, requeued }) => [index, { seq, requeued }]));
   return writes.map((_, index) => byIndex.get(index) ?? null);
 }
+
+/** What an end or a parking brings, for writes of which at least one is such. */
+function lastColumns(writes: readonly SegmentWrite[]): Column[] {
+  const ends = writes.map((write) => write.end);
+  const parkings = writes.map((write) => write.parking);
+  return [
+    ["integer", writes.map((write) => write.activeMs)],
+    ["text", ends.map((end) => end?.status ?? null)],
+    ["text", ends.map((end) => end?.output ?? null)],
+    ["integer", ends.map((end) => end?.exitCode ?? null)],
+    ["text", ends.map((end) => end?.failure?.code ?? null)],
+    ["text", ends.map((end) => storable(end?.failure?.message))],
+    ["text", ends.map((end) => storable(end?.failure?.stack))],
+    ["integer", parkings.map((parking) => parking?.wakes ?? null)],
+    ["timestamptz", parkings.map((parking) => parking?.wakeAt ?? null)],
+    ["text", parkings.map((parking) => parking?.waitingFor ?? null)],
+  ];
+}
+
+const LAST_NAMES = sql`, active_ms, status, output, exit_code, error_code, error_message, error_stack, wakes, wake_at, waiting_for`;
+
+const LAST_CHANGES = sql`,
+  active_ms = t.active_ms + a.active_ms,
+  status = case when a.wakes is null then coalesce(a.status, t.status)
+    when a.wakes = t.wakes then 'PARKED' else 'QUEUED' end,
+  job = t.job + case when a.wakes <> t.wakes then 1 else 0 end,
+  finished_at = case when a.status is not null then clock_timestamp() end,
+  worker_id = case when a.status is null and a.wakes is null then t.worker_id end,
+  wake_at = a.wake_at, waiting_for = a.waiting_for,
+  output = a.output, exit_code = a.exit_code,
+  error_code = a.error_code, error_message = a.error_message, error_stack = a.error_stack`;
 
 function countCompletions(write: SegmentWrite): number {
   return (

@@ -89,8 +89,10 @@ export function createProcessProvider(config: ProcessConfig = {}): SandboxProvid
     try {
       await owners.take(leaseId);
       const user = randomInt(SANDBOX_USERS.from, SANDBOX_USERS.to);
-      const cgroup = (await cgroups?.create(leaseId, limits)) ?? unbounded(user);
-      const area = await makeWorkArea(at, user, limits, files, layers);
+      const [cgroup, area] = await both(
+        cgroups?.create(leaseId, limits) ?? Promise.resolve(unbounded(user)),
+        makeWorkArea(at, user, limits, files, layers),
+      );
       const plan = { root, bubblewrap, filter, area: at, user, joins: cgroup.joins, layers: area.layers };
       const lease = new ProcessLease({ plan, area, cgroup, request, capabilities: CAPABILITIES, remove, abandon });
       leases.set(leaseId, lease);
@@ -172,6 +174,12 @@ async function makeFolder(folder: string): Promise<void> {
   const { uid } = await stat(folder);
   if (uid !== process.getuid?.()) throw new LeaseError(`${folder} belongs to another user`);
   await chmod(folder, 0o711);
+}
+
+/** Side by side; where one fails the other has come to its end, too, so that what it made can be removed. */
+async function both<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([first, second]);
+  return Promise.all([first, second]);
 }
 
 /** Does it once, and again only after a failure. */

@@ -52,7 +52,7 @@ export interface Context {
   /** What a task needs beside its program: packages, a repository, a prepared work area. */
   readonly provisioning: Provisioning;
   /** Whether another worker that can run the task has this version of the tool. */
-  isOffered(tool: { readonly path: string; readonly version: string }, taskId: string): Promise<boolean>;
+  isOffered(tool: { readonly path: string; readonly version: string | null }, taskId: string): Promise<boolean>;
   /** Tells the world of a new approval, and has it expire in time. */
   announceApproval(projectId: string, approval: NewApproval): void;
 }

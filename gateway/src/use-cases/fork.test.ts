@@ -62,6 +62,18 @@ test("a fork has its own answers; the original is untouched and is answered the 
   const known = new Set([first.id, second.id]);
   expect(forked.approvals.filter(({ id }) => known.has(id))).toEqual([]);
 
+  const told = await admin.data<{ task: { events: { seq: number; type: string; data: object }[] } }>(
+    "query ($id: ID!) { task(id: $id) { events { seq type data } } }",
+    { id: forked.id },
+  );
+  expect(told.task.events).toMatchObject([
+    { seq: 1, type: "task.queued", data: { forkOf: original.id } },
+    { seq: 2, type: "approval.requested", data: { approvalId: forked.approvals[0]?.id, index: 0 } },
+    { seq: 3, type: "approval.requested", data: { approvalId: forked.approvals[1]?.id, index: 1 } },
+    { seq: 4, type: "task.parked", data: { waitingFor: "approval" } },
+    { seq: 5, type: "approval.decided", data: { approvalId: forked.approvals[0]?.id, decision: "APPROVED" } },
+  ]);
+
   await admin.data(DECIDE, { input: approve(first, { decision: "DENY" }) });
   const own = forked.approvals[1] as { id: string };
   await admin.data(DECIDE, { input: approve({ id: own.id, inputHash: second.inputHash }) });

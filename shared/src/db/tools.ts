@@ -62,14 +62,18 @@ export async function isPublished(db: Database, path: string): Promise<boolean> 
 /** Whether a live worker has this version of the tool, and the task's provider. */
 export async function isOffered(
   db: Database,
-  { path, version }: Pick<ToolRow, "path" | "version">,
+  { path, version }: { readonly path: string; readonly version: string | null },
   taskId: string,
   lapseMs: number,
 ): Promise<boolean> {
+  const has =
+    version === null
+      ? sql`exists (select from unnest(w.tools) o where split_part(o, '@', 1) = ${path})`
+      : sql`w.tools @> array[${`${path}@${version}`}::text]`;
   const { rows } = await sql<{ offered: boolean }>`
     select exists (
       select from tasks t join workers w on t.provider = any(w.providers)
-      where t.id = ${taskId} and w.tools @> array[${`${path}@${version}`}::text] and w.state = 'RUNNING'
+      where t.id = ${taskId} and w.state = 'RUNNING' and ${has}
         and w.last_seen_at > now() - ${lapseMs} * interval '1 millisecond'
     ) as offered
   `.execute(db);

@@ -1,7 +1,7 @@
 /**
  * The path of a tool: names with dots between them; the guest calls `tools.<path>(input)`. What a guest may send is
  * wider, since a call to a path that no tool can have fails by itself (UNKNOWN_TOOL): there CALL_PATH_CHARS in
- * `workers/src/guests/isolate/call-limits.ts` bounds it, in the folder that is all the guest's host may read.
+ * `workers/src/guests/javascript/call-limits.ts` bounds it, in a folder that the guest's host may read.
  */
 const TOOL_PATH_CHARS = 128;
 
@@ -9,7 +9,7 @@ const TOOL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
  * No guest can call a tool there. The first four the language itself asks of a value, as in `await tools.a` or
- * `"" + tools.a`; the proxy in `workers/src/guests/isolate/tools.ts` answers them with undefined. In an object literal
+ * `"" + tools.a`; the proxy in `workers/src/guests/javascript/tools.ts` answers them with undefined. In an object literal
  * `__proto__` is no property like others.
  */
 const RESERVED_NAMES: ReadonlySet<string> = new Set(["then", "toString", "valueOf", "toJSON", "__proto__"]);

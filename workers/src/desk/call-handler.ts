@@ -85,7 +85,9 @@ export class CallHandler {
   /** `changed` where policies may have become others since the worker last read them. */
   async judge(call: OpenCall, policies: "known" | "changed" = "known"): Promise<void> {
     const { context, task } = this.#o;
-    const checked = checkCall(await this.#find(call.path), call);
+    const found = await this.#find(call.path);
+    if (await this.#isElsewhere(found, call)) return this.#o.onMisplaced();
+    const checked = checkCall(found, call);
     call.inputHash = isRefusal(checked) ? hashOf(call.path, "", call.sent) : checked.inputHash;
     if (isRefusal(checked)) return this.#runner.complete(call, { ok: false, ...checked });
     // Null would leave in the journal what the defaults of another version made of it.
@@ -114,7 +116,9 @@ export class CallHandler {
   /** Its segment was lost between start and end: run again only what may run twice. */
   async #recover(call: OpenCall): Promise<void> {
     call.begun = true;
-    const checked = checkCall(await this.#find(call.path), { path: call.path, sent: inputToRun(call) });
+    const found = await this.#find(call.path);
+    if (await this.#isElsewhere(found, call)) return this.#o.onMisplaced();
+    const checked = checkCall(found, { path: call.path, sent: inputToRun(call) });
     // One that waits instead of running has had no effect.
     const mayProceed = !isRefusal(checked) && (checked.tool.idempotent || checked.tool.parks(checked.value) !== null);
     if (mayProceed) return this.#proceed(call, checked);
@@ -151,6 +155,12 @@ export class CallHandler {
     const { context, task } = this.#o;
     const { tools: registry } = context;
     return { registry, tool: registry.get(path) ?? (await context.functions.find(task.project_id, path)) };
+  }
+
+  /** A tool that came with a deploy which has not reached this worker yet. One that is never run again is told so. */
+  async #isElsewhere({ tool }: FoundTool, { path }: OpenCall): Promise<boolean> {
+    const { context, task } = this.#o;
+    return tool === undefined && task.replayable && context.isOffered({ path, version: null }, task.id);
   }
 
   #deny(call: OpenCall): Promise<void> {

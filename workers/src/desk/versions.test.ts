@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { useCalledTools } from "../../testing/called-tools.ts";
+import { createRegistry } from "../tools/registry.ts";
 
 const tools = useCalledTools();
 
@@ -61,5 +62,23 @@ describe("an approved call whose version of the tool this worker has not", () =>
     await tools.segment(id);
     expect(await tools.worker.task(id)).toMatchObject({ status: "SUCCEEDED" });
     expect(tools.runs(id)).toHaveLength(1);
+  });
+});
+
+describe("a call of a tool that has not reached this worker yet", () => {
+  const none = () => createRegistry([]);
+
+  it("waits for a worker that has it, and is unknown only where nobody has", async () => {
+    const id = await tools.submit("return await tools.bank.pay({ amount: 1 }).catch(({ code }) => code)");
+    await anotherWorker(["isolate"]);
+    await tools.segment(id, { tools: none(), isOffered: offered });
+    expect(await tools.worker.task(id)).toMatchObject({ status: "QUEUED", losses: 0 });
+    expect(await tools.calls(id)).toEqual([]);
+    await tools.segment(id);
+    expect(await tools.worker.task(id)).toMatchObject({ status: "PARKED" });
+
+    const other = await tools.submit("return await tools.bank.gone({ amount: 1 }).catch(({ code }) => code)");
+    await tools.segment(other, { tools: none(), isOffered: offered });
+    expect(await tools.worker.task(other)).toMatchObject({ status: "SUCCEEDED", output: '"UNKNOWN_TOOL"' });
   });
 });

@@ -1,9 +1,13 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@airlock/shared/runtime";
 import type { Lease, LeaseRequest } from "../sandboxes/port.ts";
 import type { LeaseBook } from "./lease-book.ts";
 
 /** Each holds its sandbox's files, for some providers in memory: where there are more, the oldest makes room. */
 const MAX_RESTED = 8;
+
+/** Whoever hinders it for longer is no good for another task, whose clock does not run yet. */
+const REST_MS = 15_000;
 
 /** A sandbox whose task has ended, and for how long another of its session may have it. */
 export interface Rested {
@@ -39,7 +43,7 @@ export function createRestedLeases({ leases, log }: { leases: LeaseBook; log: Lo
   async function rest({ id, lease, retainMs }: Rested): Promise<Rested | null> {
     try {
       if (!lease.rest || !lease.reuse) return null;
-      await lease.rest();
+      await within(REST_MS, lease.rest());
       await leases.rest(id, retainMs);
       return { id, lease, retainMs };
     } catch (error) {
@@ -68,12 +72,10 @@ export function createRestedLeases({ leases, log }: { leases: LeaseBook; log: Lo
     busy.add(tracked);
   }
 
-  /** Its time is up: the reaper destroys it as it does all that were kept. */
-  function forgetLater(key: string, entry: Entry, { id, retainMs }: Rested): void {
+  /** When its time is up it is given back; what fails of that is the reaper's, as with all that were kept. */
+  function discardLater(key: string, entry: Entry, { retainMs }: Rested): void {
     entry.timer = setTimeout(() => {
-      if (entries.get(key) !== entry) return;
-      entries.delete(key);
-      leases.letGo(id);
+      if (entries.get(key) === entry) discard(key, entry);
     }, retainMs).unref();
   }
 
@@ -116,7 +118,7 @@ export function createRestedLeases({ leases, log }: { leases: LeaseBook; log: Lo
       const held = await entry.resting;
       if (entries.get(key) === entry) {
         if (held === null) entries.delete(key);
-        else forgetLater(key, entry, held);
+        else discardLater(key, entry, held);
       }
       return held !== null;
     },
@@ -126,4 +128,18 @@ export function createRestedLeases({ leases, log }: { leases: LeaseBook; log: Lo
       while (busy.size > 0) await Promise.all(busy);
     },
   };
+}
+
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  const timer = new AbortController();
+  const late = sleep(ms, undefined, { ref: false, signal: timer.signal }).then(() => {
+    throw new Error(`it took longer than ${ms} ms`);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    late.catch(() => {});
+    work.catch(() => {});
+    timer.abort();
+  }
 }

@@ -53,7 +53,8 @@ export async function takeSandbox(
   const id = newId();
   const { outlivesWorker } = provider.capabilities;
   const { request, retainMs, session, ...owner } = wish;
-  const reuseKey = session !== null && provider.capabilities.reuses ? reuseKeyOf(provider, wish) : null;
+  const reuseKey =
+    session !== null && outlivesWorker && provider.capabilities.reuses ? reuseKeyOf(provider, wish) : null;
   if (outlivesWorker) {
     await context.leases.begin({ ...owner, id, projectId: request.projectId, provider: provider.name });
   }
@@ -65,7 +66,8 @@ export async function takeSandbox(
       .catch((cause: unknown) => context.log.warn({ err: cause, lease: id }, "the reaper has to end a lease"));
   };
   const asked: LeaseRequest = { ...request, leaseId: id, taskId: wish.taskId ?? id };
-  const lease = (reuseKey === null ? null : await context.rested.take(reuseKey, asked)) ?? (await acquire());
+  const used = reuseKey === null ? null : await context.rested.take(reuseKey, asked);
+  const lease = used ?? (await acquire());
   return { lease, finish };
 
   async function acquire(): Promise<Lease> {
@@ -80,7 +82,9 @@ export async function takeSandbox(
   }
 
   async function finish({ failed, byItself }: Ending): Promise<void> {
-    if (byItself && reuseKey !== null && (await context.rested.keep(reuseKey, { id, lease, retainMs }))) {
+    // What an earlier task has spoiled would fail every later one of the session.
+    const sound = byItself && !(failed && used !== null);
+    if (sound && reuseKey !== null && (await context.rested.keep(reuseKey, { id, lease, retainMs }))) {
       return context.metrics.leases.inc({ provider: provider.name, state: "RETAINED" });
     }
     if (failed && wish.policy === "RETAIN_ON_FAILURE" && outlivesWorker && (await retained())) return;

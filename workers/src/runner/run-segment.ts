@@ -278,15 +278,23 @@ class SegmentRun {
       await collectOutputs({ ...parts, signal });
       return step;
     } catch (error) {
-      if (signal.aborted || error instanceof Unrecorded) return nextStep({ kind: "cancelled" }, signal, null);
+      // What ran to its end, and may not run again, has its end also where its files are not waited for.
+      const once = !this.#task.replayable && signal.reason === "drain" && !(error instanceof Unrecorded);
+      if (!once && (signal.aborted || error instanceof Unrecorded))
+        return nextStep({ kind: "cancelled" }, signal, null);
+      if (once) return this.#leave(step, "its worker was stopped before they were read");
       this.#log.warn({ err: error }, "what the task left in its work area could not be kept");
       const reason = `what the program left could not be kept: ${(error as Error).message}`;
       if (status === "SUCCEEDED") return { kind: "end", end: failedEnd({ code: "WORKSPACE_FAILED", message: reason }) };
       // Its own failure says more than ours.
-      const events = [newEvent("artifact.left", { name: null, reason })];
-      await this.#recorder.record({ events }).catch(() => undefined);
-      return step;
+      return this.#leave(step, reason);
     }
+  }
+
+  async #leave(step: Next, reason: string): Promise<Next> {
+    const events = [newEvent("artifact.left", { name: null, reason })];
+    await this.#recorder.record({ events }).catch(() => undefined);
+    return step;
   }
 
   #activeMs(): number {

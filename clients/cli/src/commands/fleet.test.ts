@@ -47,7 +47,7 @@ describe.concurrent("airlock tools, workers and doctor", () => {
     const { airlock, json } = await rig.user();
     const { stdout, code } = await airlock(["doctor"]);
     expect(code).toBe(0);
-    for (const part of ["node", "system", "bwrap", "cgroups", "docker", "runsc", "redis"]) {
+    for (const part of ["node", "system", "user", "bwrap", "cgroups", "docker", "runsc", "redis"]) {
       expect(stdout).toMatch(new RegExp(`^${part}\t(ok|missing)\t`, "m"));
     }
     expect(stdout).toContain(`gateway\tok\t1 running, proved: isolate\t${rig.url}\n`);

@@ -54,13 +54,28 @@ const bwrap: Check = async () => {
   };
 };
 
+/** Whether they may be made is seen by who runs as the worker does. */
 const cgroups: Check = () => {
-  const there = existsSync("/sys/fs/cgroup/cgroup.controllers");
+  const v2 = existsSync("/sys/fs/cgroup/cgroup.controllers");
+  const v1 = ["memory", "pids"].every((name) => existsSync(`/sys/fs/cgroup/${name}/cgroup.procs`));
+  const there = v2 || v1;
   return Promise.resolve({
     name: "cgroups",
     state: there ? "ok" : "missing",
-    found: there ? "version 2" : "no version 2",
+    found: v2 ? "version 2" : v1 ? "version 1" : "none",
     meaning: there ? "memory and processes of a sandbox can be bounded" : "a process sandbox has no bounds of its own",
+  });
+};
+
+const user: Check = () => {
+  const root = process.getuid?.() === 0;
+  return Promise.resolve({
+    name: "user",
+    state: root ? "ok" : "missing",
+    found: root ? "root" : "not root",
+    meaning: root
+      ? "a worker run like this can make process sandboxes"
+      : "a worker run like this makes no process sandboxes: they need root",
   });
 };
 
@@ -70,7 +85,9 @@ const docker: Check = async () => {
     name: "docker",
     state: server.ok ? "ok" : "missing",
     found: server.text,
-    meaning: server.ok ? "containers can be sandboxes" : "no container sandboxes",
+    meaning: server.ok
+      ? "containers can be sandboxes, where the image is there (npm run sandbox-image)"
+      : "no container sandboxes, unless AIRLOCK_DOCKER_SOCKET names an engine",
   };
 };
 
@@ -96,4 +113,4 @@ const redis: Check = async () => {
   };
 };
 
-export const CHECKS: readonly Check[] = [node, kernel, bwrap, cgroups, docker, runsc, redis];
+export const CHECKS: readonly Check[] = [node, kernel, user, bwrap, cgroups, docker, runsc, redis];

@@ -224,6 +224,18 @@ describe("a task gets", () => {
     expect(await client.data(SUBMITTED, { input })).toEqual(first);
   });
 
+  test("the same task again, also where its environment takes no tasks any more; another payload is refused", async () => {
+    const { client } = await tenant();
+    await create(client, "closing");
+    const input = { code: "return 1", language: "JAVASCRIPT", environment: "closing", idempotencyKey: "k" };
+    const first = await client.data<{ submitTask: object }>(SUBMITTED, { input });
+    await client.data(DEACTIVATE, { name: "closing" });
+    expect(await client.data(SUBMITTED, { input })).toEqual(first);
+    for (const other of [{ code: "return 2" }, { idempotencyKey: "l" }, { idempotencyKey: "\0" }]) {
+      expect(await client.failure(SUBMITTED, { input: { ...input, ...other } })).toMatchObject({ code: "BAD_INPUT" });
+    }
+  });
+
   test("on a retry, its environment as it is now; a deactivated one is a conflict", async () => {
     const { client } = await tenant();
     await create(client, "again");

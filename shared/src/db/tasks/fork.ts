@@ -41,12 +41,12 @@ export async function forkTask(
         dependencies, lock_hash, commit_hash, sandbox_pin, raises, recorded_stderr, dropped_output
       )
       select ${id}, project_id, null, id, ${source.submittedBy}, 'PARKED', language, environment, provider, code, input,
-        session, priority, timeout_ms, max_tool_calls, seed, 2, recorded_output, calls, completions, active_ms,
+        session, priority, timeout_ms, max_tool_calls, seed, ${2 + twins.size}, recorded_output, calls, completions, active_ms,
         wake_at, waiting_for, isolation, started_at, environment_id, environment_revision, session_pinned,
         dependencies, lock_hash, commit_hash, sandbox_pin, raises + (${raisesOf(sql`tasks.id`)}),
         recorded_stderr, dropped_output
       from tasks where id = ${source.taskId}
-      returning id
+      returning id, waiting_for
     ), twins as (
       select * from unnest(${[...twins.keys()]}::uuid[], ${[...twins.values()]}::uuid[]) as t (was, now)
     ), asked as (
@@ -79,10 +79,13 @@ export async function forkTask(
       select c.id, l.project_id, l.key, l.value from copied c join task_labels l on l.task_id = ${source.taskId}
     )${toIndex(sql`copied`)}
     insert into events (task_id, seq, type, data)
-    select c.id, e.seq, e.type, e.data from copied c cross join (values
-      (1, 'task.queued', ${JSON.stringify({ forkOf: source.taskId })}),
-      (2, 'task.parked', '{"waitingFor":"approval"}')
-    ) as e (seq, type, data)
+    select c.id, 1, 'task.queued', ${JSON.stringify({ forkOf: source.taskId })} from copied c
+    union all
+    select c.id, 1 + row_number() over (order by p.call_index, p.id), 'approval.requested',
+      json_build_object('approvalId', t.now, 'index', p.call_index)::text
+    from copied c cross join twins t join approvals p on p.id = t.was
+    union all
+    select c.id, ${2 + twins.size}, 'task.parked', json_build_object('waitingFor', c.waiting_for)::text from copied c
   `.execute(tx);
   await copyArtifacts(tx, source.taskId, id);
   return { id, approvals: twins };

@@ -184,6 +184,7 @@ export async function endUnprovable(
     with stuck as (
       select t.id from outbox o join tasks t on t.id = o.task_id
       where o.provider = ${name} and o.run_at is null and t.status = 'QUEUED' and t.segments = 0
+        and t.forked_from is null
       order by t.id limit 1000 for update of t skip locked
     ), changed as (
       update tasks t set

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import type { BunGlobal } from "./bun.ts";
-import { type Program, takeImportAt, unusedLabel } from "./program.ts";
+import { takeImportAt } from "../javascript/imports.ts";
+import { type Program, unusedLabel } from "./program.ts";
 
 /** The part of Bun's `BuildMessage` that says where. */
 interface Place {

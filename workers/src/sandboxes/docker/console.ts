@@ -60,6 +60,12 @@ export class Console {
     for (const piece of this.#early.splice(0)) hear(piece);
   }
 
+  /** Who comes next hears what is said from now on. */
+  forgetErrors(): void {
+    this.#onError = null;
+    this.#early.splice(0);
+  }
+
   close(): void {
     this.#stream.destroy();
   }

@@ -103,6 +103,7 @@ export class SandboxContainer {
     await this.#tell("rest", "rests");
     const left = await countLeftRunning(this.raw);
     if (left > 0) throw new Error(`${left} processes of the guest still run`);
+    this.console.forgetErrors();
   }
 
   async #tell(order: string, answer: string): Promise<void> {

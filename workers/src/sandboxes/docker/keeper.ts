@@ -75,8 +75,8 @@ while read -r order bytes file command <&5; do
     get)
       head -c "$bytes" <&5 | xargs -0 cat -- >&6 ;;
     rest)
-      find /agent -mindepth 1 -delete
-      mkfifo /agent/1 /agent/2 && printf 'rests %s\\n' "$bytes" >&6 ;;
+      find /agent -mindepth 1 -delete &&
+        mkfifo /agent/1 /agent/2 && printf 'rests %s\\n' "$bytes" >&6 ;;
     keep)
       printf 'kept %s\\n' "$bytes" >&6
       exec 5<&- 6>&- 7>&-

@@ -3,14 +3,14 @@ import { runInside } from "./engine.ts";
 
 /**
  * What lives, with its parent, but for the shell that looks. From `status`, where a process cannot write its name into
- * another line; by root, whom no process of the guest can hinder, with programs that the guest cannot change.
+ * another line (one whose first thread has ended calls itself a zombie, and its other threads run on); by root, whom no process of the guest can hinder, with programs that the guest cannot change.
  */
 const LIVING = `for folder in /proc/[0-9]*; do
-  state= parent=
+  state= parent= threads=
   while read -r key value rest; do
-    case $key in State:) state=$value ;; PPid:) parent=$value ;; esac
+    case $key in State:) state=$value ;; PPid:) parent=$value ;; Threads:) threads=$value ;; esac
   done <"$folder/status" || continue
-  case $state in Z | X) continue ;; esac
+  case $state$threads in Z1 | Z0 | Z | X*) continue ;; esac
   [ "$folder" = "/proc/$$" ] || echo "\${folder#/proc/} $parent"
 done 2>/dev/null`;
 

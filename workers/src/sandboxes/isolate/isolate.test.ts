@@ -68,6 +68,17 @@ describe("isolate", () => {
     }
   });
 
+  it("imports of types alone mean nothing when it runs, and leave lines where they are", async () => {
+    const code = `import type { Issue } from "./types";
+      import type * as All from "./all";
+      const issue: Issue | All.Other = new Error("made");
+      return issue.stack`;
+    const { outcome } = await runProgram(provider, { code, language: "TYPESCRIPT" });
+    expect(outcome).toMatchObject({ kind: "returned", output: expect.stringMatching(/task\.ts:3/) as string });
+    const mixed = await runProgram(provider, { code: 'import type { A } from "./a"; import b from "./b"; return b' });
+    expect(mixed.outcome).toMatchObject({ kind: "failed", failure: { message: /import b|no modules/ as never } });
+  });
+
   it.each([
     ["import x from 'fs'", /no modules/],
     ["export const x = 1", /no modules/],

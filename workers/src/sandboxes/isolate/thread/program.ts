@@ -1,4 +1,5 @@
 import { stripTypeScriptTypes } from "node:module";
+import { takeImportAt } from "../../../guests/javascript/imports.ts";
 
 /** A program that could not be made ready to run. */
 export class ProgramError extends Error {
@@ -9,21 +10,40 @@ export class ProgramError extends Error {
 const STRIP_HEAD = "async () => {\n";
 const STRIP_TAIL = "\n}";
 
-/** Replaces types by blanks: every line and column stays where the author wrote it. */
+/** Replaces types, and imports of types alone, by blanks: every line and column stays where the author wrote it. */
 export function stripTypes(code: string): string {
-  try {
-    const stripped = stripTypeScriptTypes(STRIP_HEAD + code + STRIP_TAIL, { mode: "strip" });
-    return stripped.slice(STRIP_HEAD.length, stripped.length - STRIP_TAIL.length);
-  } catch (error) {
-    throw new ProgramError(stripFailure(code, error as Error));
+  let body = code;
+  for (;;) {
+    try {
+      const stripped = stripTypeScriptTypes(STRIP_HEAD + body + STRIP_TAIL, { mode: "strip" });
+      return stripped.slice(STRIP_HEAD.length, stripped.length - STRIP_TAIL.length);
+    } catch (error) {
+      const rest = withoutTypeImport(body, error as Error);
+      if (rest === null) throw new ProgramError(stripFailure(body, error as Error));
+      body = rest;
+    }
   }
 }
 
+function withoutTypeImport(code: string, error: Error): string | null {
+  const imports: string[] = [];
+  const rest = isAboutModules(error) ? takeImportAt(code, lineOf(error), imports) : null;
+  return imports[0] === "" ? rest : null;
+}
+
+function isAboutModules({ message }: Error): boolean {
+  return message.includes("'import', and 'export'");
+}
+
+/** Node puts `:<line>` and the marked source line before the message, in the stack only. */
+function lineOf({ stack }: Error): number {
+  return Number(/^[^\n]*:(\d+)\n/.exec(stack ?? "")?.[1] ?? 0) - 1;
+}
+
 function stripFailure(code: string, error: Error): string {
-  // Node puts `:<line>` and the marked source line before the message, in the stack only.
-  const line = Number(/^[^\n]*:(\d+)\n/.exec(error.stack ?? "")?.[1] ?? 0) - 1;
+  const line = lineOf(error);
   const where = line > 0 ? ` (task.ts:${line})` : "";
-  if (error.message.includes("'import', and 'export'")) return `${noModules(code)}${where}`;
+  if (isAboutModules(error)) return `${noModules(code)}${where}`;
   return `SyntaxError: ${error.message}${where}`;
 }
 

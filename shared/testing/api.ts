@@ -40,7 +40,11 @@ function post(url: string, agent: Agent, headers: Record<string, string>, body: 
       response.on("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
       response.on("error", reject);
     });
-    sent.on("error", reject);
+    sent.on("error", (error: NodeJS.ErrnoException) => {
+      // A kept connection that the server gave up at this very moment: it has not read the request.
+      if (sent.reusedSocket && error.code === "ECONNRESET") resolve(post(url, agent, headers, body));
+      else reject(error);
+    });
     sent.end(body);
   });
 }

@@ -127,7 +127,13 @@ async function openParts(env: WorkerEnv, store: Store, log: Logger, lifecycle: L
   const backend = chooseBackend({ redisUrl: env.REDIS_URL, databaseUrl: env.DATABASE_URL });
   await prepareBackend(backend);
   const warn = (part: string) => (error: unknown) => log.warn({ err: error, part }, "connection trouble");
-  const db = openDatabase({ url: env.DATABASE_URL, poolSize: 8, program: "airlock-worker", onError: warn("database") });
+  const db = openDatabase({
+    url: env.DATABASE_URL,
+    poolSize: 8,
+    program: "airlock-worker",
+    onError: warn("database"),
+    maxSilenceMs: env.AIRLOCK_LOST_AFTER_MS,
+  });
   lifecycle.defer("database", () => db.destroy());
   const bus = createBus(backend, warn("bus"));
   lifecycle.defer("bus", () => bus.close());

@@ -20,6 +20,13 @@ const MARK = "/* prepared */";
 class PreparingClient extends pg.Client {
   static readonly #names = new Map<string, string>();
 
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    // One that breaks between two statements of a transaction says so here, and without a listener ends the program; the
+    // next statement is refused in any case.
+    this.on("error", () => undefined);
+  }
+
   // The driver's own signature has a dozen forms; kysely uses this one.
   override query(...args: unknown[]): never {
     const [text, values, ...rest] = args;
@@ -48,7 +55,14 @@ export interface DatabaseOptions {
   readonly program: string;
   /** An idle connection broke; the pool replaces it. */
   readonly onError: (error: Error) => void;
+  /**
+   * A transaction whose program says nothing for so long is ended by Postgres: one that is frozen in the middle would keep
+   * its locks from all others, and so its tasks from whoever takes them over.
+   */
+  readonly maxSilenceMs?: number;
 }
+
+const MAX_SILENCE_MS = 10_000;
 
 export function openDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({
@@ -57,6 +71,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     types,
     application_name: options.program,
     connectionTimeoutMillis: 10_000,
+    idle_in_transaction_session_timeout: options.maxSilenceMs ?? MAX_SILENCE_MS,
     Client: PreparingClient,
     // A plan made while a table was still empty is kept for as long as the connection: never one that reads it whole.
     options: "-c enable_seqscan=off -c jit=off",

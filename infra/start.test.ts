@@ -83,21 +83,21 @@ describe("npm start", () => {
     expect(first.output()).toContain(key);
     expect((await stat(path.join(home, "admin-key"))).mode & 0o777).toBe(0o600);
     expect((await stat(home)).mode & 0o777).toBe(0o700);
-    expect(await stop(first)).toBe(0);
+    expect(await stop(first), first.output()).toBe(0);
     expect(await isServing()).toBe(false);
     expect(await postgresPid()).toBeNull();
 
     const second = launch();
     await ready(second);
     expect(second.output()).toContain(key);
-    expect(await stop(second)).toBe(0);
+    expect(await stop(second), second.output()).toBe(0);
   });
 
   test("a key from the environment is used but not printed", async () => {
     const started = launch({ AIRLOCK_ADMIN_KEY: "a-key-of-the-user" });
     await ready(started);
     expect(started.output()).not.toContain("a-key-of-the-user");
-    expect(await stop(started)).toBe(0);
+    expect(await stop(started), started.output()).toBe(0);
   });
 
   test("when a program is killed the rest stops, with a reason and an exit code that is not 0", async () => {
@@ -117,7 +117,7 @@ describe("npm start", () => {
     const [code] = await second.exited;
     expect(code).toBe(1);
     expect(second.output()).toContain(`another Airlock (pid ${first.child.pid}) uses ${home}`);
-    expect(await stop(first)).toBe(0);
+    expect(await stop(first), first.output()).toBe(0);
   });
 
   test("kill -9 of the whole of it does not hinder the next start", async () => {
@@ -127,7 +127,7 @@ describe("npm start", () => {
     await first.exited;
     const second = launch();
     await ready(second);
-    expect(await stop(second)).toBe(0);
+    expect(await stop(second), second.output()).toBe(0);
     expect(await postgresPid()).toBeNull();
   });
 });

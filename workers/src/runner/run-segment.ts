@@ -278,11 +278,11 @@ class SegmentRun {
       await collectOutputs({ ...parts, signal });
       return step;
     } catch (error) {
+      const unrecorded = error instanceof Unrecorded;
       // What ran to its end, and may not run again, has its end also where its files are not waited for.
-      const once = !this.#task.replayable && signal.reason === "drain" && !(error instanceof Unrecorded);
-      if (!once && (signal.aborted || error instanceof Unrecorded))
-        return nextStep({ kind: "cancelled" }, signal, null);
-      if (once) return this.#leave(step, "its worker was stopped before they were read");
+      if (!unrecorded && signal.reason === "drain" && !this.#task.replayable)
+        return this.#leave(step, "its worker was stopped before they were read");
+      if (unrecorded || signal.aborted) return nextStep({ kind: "cancelled" }, signal, null);
       this.#log.warn({ err: error }, "what the task left in its work area could not be kept");
       const reason = `what the program left could not be kept: ${(error as Error).message}`;
       if (status === "SUCCEEDED") return { kind: "end", end: failedEnd({ code: "WORKSPACE_FAILED", message: reason }) };
